@@ -1,0 +1,1 @@
+"""EXPLAIN: where a flow stops and what it does there."""
