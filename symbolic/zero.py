@@ -19,7 +19,7 @@ _WITNESS_FLOOR = sp.Float("1e-25")
 
 def exact(expression: sp.Expr) -> sp.Expr:
     """Every float replaced by the rational number that it is (0.1 becomes 3602879701896397/2**55)."""
-    return expression.xreplace({f: sp.Rational(*f.as_integer_ratio()) for f in expression.atoms(sp.Float)})
+    return expression.xreplace({f: sp.Rational(f) for f in expression.atoms(sp.Float)})
 
 
 def residual(expression: sp.Expr, relations: Sequence[sp.Expr] = ()) -> sp.Expr:
