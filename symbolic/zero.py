@@ -7,6 +7,7 @@ literally 0), numbers only disprove. A value is never taken for zero because it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import sympy as sp
 
@@ -94,9 +95,15 @@ def _expanded(expression: sp.Expr) -> sp.Expr:
 
 
 def _modulo(numerator: sp.Expr, relations: Sequence[sp.Expr]) -> sp.Expr:
-    generators = sorted(numerator.free_symbols.union(*(r.free_symbols for r in relations)), key=lambda s: s.name)
-    basis = sp.groebner([exact(sp.sympify(r)) for r in relations], *generators, order="grevlex")
-    return _expanded(basis.reduce(numerator)[1])
+    """The remainder modulo the ideal of the relations: unique, since it is taken by a Groebner basis."""
+    basis = _basis(tuple(exact(sp.sympify(r)) for r in relations))
+    return _expanded(sp.reduced(numerator, basis.exprs, *basis.gens, order="grevlex")[1])
+
+
+@lru_cache(maxsize=64)
+def _basis(relations: tuple[sp.Expr, ...]) -> sp.GroebnerBasis:
+    generators = sorted(set().union(*(r.free_symbols for r in relations)), key=lambda symbol: symbol.name)
+    return sp.groebner(relations, *generators, order="grevlex")
 
 
 def _tidy(expression: sp.Expr) -> sp.Expr:
