@@ -1,0 +1,11 @@
+"""Judge: real gradient descent on the real network, from the paper's definition; gradients by autodiff.
+
+Nothing here knows the derivations (`symbolic`) or the solvers, so that agreement with them means something.
+Reading order: `tasks` (data), `features` and `statistics` (what of the data reaches the loss), `networks`
+(forward passes), `descent` (the loop), `observables` (weights in the coordinates of theory).
+"""
+
+from odesys.simulation import networks, tasks
+from odesys.simulation.descent import DescentError, descend
+
+__all__ = ["DescentError", "descend", "networks", "tasks"]

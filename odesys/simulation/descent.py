@@ -1,0 +1,298 @@
+"""Full-batch gradient descent, w -> w - eta dL/dw: a network on a data set, or any JAX-differentiable loss.
+
+Step k is the state after k updates: the loss recorded there is the loss of those weights, before update k+1.
+A run of 6001 steps therefore records steps 0, ..., 6000, as the authors' training loop does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any, Literal, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from odesys.clock import prediction_scale, weight_scale
+from odesys.simulation._arguments import positive, whole
+from odesys.simulation._random import Stream, generator
+from odesys.simulation.networks import Network
+from odesys.simulation.observables import observe
+from odesys.simulation.statistics import mean_squared_error, moments
+from odesys.simulation.tasks import LinearRegression
+
+__all__ = ["DescentError", "Gradient", "descend"]
+
+Gradient = Literal["full", "restricted", "raw"]
+
+_GRADIENTS = {
+    "full": "every weight free; autodiff through the data set's sufficient statistics (exact)",
+    "restricted": "v_i and U_i free, other blocks held at zero; autodiff through statistics (exact)",
+    "raw": "every weight free; autodiff of the forward pass on the raw sequences",
+}
+
+
+class DescentError(RuntimeError):
+    """Gradient descent diverged.
+
+    Attributes:
+        step: the first step whose loss is not finite.
+        partial: the run before it, a Dataset.
+    """
+
+    def __init__(self, message: str, step: int, partial: xr.Dataset):
+        super().__init__(message)
+        self.step = step
+        self.partial = partial
+
+    def __reduce__(self):
+        return type(self), (self.args[0], self.step, self.partial)
+
+
+@overload
+def descend(
+    network: Network,
+    task: LinearRegression,
+    /,
+    *,
+    rate: float,
+    steps: int,
+    init: float | None = None,
+    seed: int | None = None,
+    weights: Any = None,
+    gradient: Gradient = "full",
+    every: int = 1,
+) -> xr.Dataset: ...
+
+
+@overload
+def descend(
+    loss: Callable[[Any], Any], weights: Any, /, *, rate: float, steps: int, every: int = 1
+) -> xr.Dataset: ...
+
+
+def descend(
+    subject, start, /, *, rate, steps, init=None, seed=None, weights=None, gradient="full", every=1
+) -> xr.Dataset:
+    """Full-batch gradient descent  w -> w - eta dL/dw,  gradients by autodiff, in float64.
+
+    `descend(network, task, init=..., seed=..., ...)` trains a network on the mean squared error of a data
+    set, L = (1/P) sum (y_q - yhat)^2  without a half. The result holds `loss` and the observables v, U, M
+    (and vv, u, which theory sets to zero), in the theory's normalisation and the eigenbasis of the
+    covariance.
+
+    `descend(loss, weights, ...)` minimises any scalar function of an array or a pytree of arrays. The result
+    holds `loss` and the weights: `w` for a single array, else named by their path in the pytree. The loss is
+    compiled once for each function object, so pass the same one again rather than a new lambda.
+
+    Args:
+        network: from `odesys.simulation.networks`.
+        task: from `odesys.simulation.tasks`.
+        rate: eta.
+        steps: how many steps to record, 0, ..., steps - 1.
+        init: standard deviation of the initial weights' entries, in the network's own normalisation.
+        seed: of the initial weights; may equal the data's, the streams are independent.
+        weights: initial weights instead of `init` and `seed`, as `network.init` returns them.
+        gradient: "full", all weights of the network; "restricted", the blocks that theory sets to zero held
+            there (on finite data the full gradient leaves that subspace); "raw", as "full" but through the
+            forward pass on the raw sequences, which is slow and exists to judge the others.
+        every: keep each such step only; it must divide steps - 1, so that the last one is kept.
+    Returns:
+        A Dataset with dim "step" (and head, row, col from 1); its attrs say how it was made.
+    Raises:
+        DescentError: the loss became infinite or NaN; the error carries the step and the run before it.
+        ValueError: a number out of its range, an unknown gradient, a start that is missing or given twice.
+        TypeError: neither a network nor a function.
+
+    Source: arXiv:2501.16265v2, gradient descent on the training set as in the authors' code.
+    """
+    settings = _Settings(rate, steps, every)
+    if isinstance(subject, Network):
+        if not isinstance(start, LinearRegression):
+            raise TypeError(f"A network descends on a task from `odesys.simulation.tasks`; got {start!r}.")
+        begin, origin = _initial(subject, start, init, seed, weights)
+        return _train(subject, start, begin, gradient, settings, origin)
+    if not callable(subject):
+        raise TypeError(
+            f"`descend` takes a network and a task, or a loss function and weights; got {subject!r}."
+        )
+    if not (init is None and seed is None and weights is None and gradient == "full"):
+        raise ValueError(
+            "`init`, `seed`, `weights` and `gradient` belong to networks; a loss starts at its weights."
+        )
+    return _minimise(subject, start, settings)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    rate: float
+    steps: int
+    every: int
+
+    def __post_init__(self):
+        positive("rate", self.rate, "the learning rate eta")
+        whole("steps", self.steps, 1, "the number of steps to record, step 0 included,")
+        whole("every", self.every, 1, "the distance of recorded steps")
+        if (self.steps - 1) % self.every:
+            raise ValueError(
+                f"`every` must divide steps - 1 so that the last step is recorded; got every = {self.every}, "
+                f"steps = {self.steps}. Use steps = {(self.steps - 1) // self.every * self.every + 1}."
+            )
+
+
+def _train(network: Network, task: LinearRegression, weights, gradient, settings, origin) -> xr.Dataset:
+    if gradient not in _GRADIENTS:
+        raise ValueError(f"`gradient` must be one of {sorted(_GRADIENTS)}; got {gradient!r}.")
+    trained = network
+    if gradient == "restricted":
+        trained, weights = network.restricted(weights)
+    if gradient == "raw":
+        loss, data = _SequenceLoss(trained), task.data()
+    else:
+        factor = prediction_scale(task.context, network.normalization)
+        loss, data = _MomentLoss(trained), moments(task, trained.features).scaled(factor)
+    losses, kept = _run(loss, weights, data, settings)
+    scale = weight_scale(task.context, network.normalization)
+    attrs = {
+        "network": repr(network),
+        "normalization": network.normalization,
+        "weight_scale": scale,
+        "observables": "theory's normalisation and eigenbasis: W_theory = weight_scale * W_network",
+        "gradient": gradient,
+        "gradient_meaning": _GRADIENTS[gradient],
+        **origin,
+        **task.description,
+    }
+    variables = observe(trained.blocks(kept), task.basis, scale)
+    sizes = {"head": network.heads, "row": task.dim, "col": task.dim}
+    coords = {name: np.arange(1, size + 1) for name, size in sizes.items()}
+    return _dataset(losses, variables, coords, attrs, settings)
+
+
+def _minimise(function: Callable, weights, settings) -> xr.Dataset:
+    weights = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), weights)
+    if not jax.tree.leaves(weights):
+        raise ValueError(f"`weights` holds no array; got {weights!r}.")
+    losses, kept = _run(_Loss(function), weights, None, settings)
+    variables = {}
+    for path, values in jax.tree_util.tree_leaves_with_path(kept):
+        name = jax.tree_util.keystr(path, simple=True, separator=".") or "w"
+        axes = [f"{name}_{axis}" for axis in range(1, values.ndim)]
+        variables[name] = (("step", *axes), values, {"long_name": f"weights {name}"})
+    taken = sorted({"loss", "step"} & variables.keys())
+    if taken:
+        raise ValueError(f"The weights {taken} bear names that the result needs itself; rename them.")
+    return _dataset(losses, variables, {}, {"gradient_meaning": "autodiff of the given loss"}, settings)
+
+
+def _initial(network, task, init, seed, weights) -> tuple[Any, dict]:
+    """The weights to start from, and where they come from."""
+    if weights is not None:
+        if init is not None or seed is not None:
+            raise ValueError("The start is given twice: give `weights`, or `init` and `seed`.")
+        wanted = jax.tree.map(np.shape, network.init(np.random.default_rng(0), 1.0, task.dim))
+        shapes = jax.tree.map(np.shape, weights)
+        if shapes != wanted:
+            raise ValueError(
+                f"`weights` must have the shapes {wanted}, as `network.init` makes; got {shapes}."
+            )
+        return weights, {"init": "given", "seed": "given"}
+    if init is None or seed is None:
+        raise ValueError(
+            "A network needs a start: give `init` (standard deviation) and `seed`, or `weights`."
+        )
+    init = positive("init", init, "the standard deviation of the initial weights")
+    seed = whole("seed", seed, 0, "the seed of the initial weights")
+    return network.init(generator(seed, Stream.WEIGHTS), init, task.dim), {"init": init, "seed": seed}
+
+
+def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
+    """The run with its provenance; a DescentError that carries it if the losses break off."""
+    recorded = np.arange(len(losses[:: settings.every])) * settings.every
+    result = xr.Dataset(
+        {"loss": ("step", losses[:: settings.every], {"long_name": "loss"}), **variables},
+        coords={"step": ("step", recorded, {"long_name": "updates done"}), **coords},
+        attrs={
+            "method": "full-batch gradient descent, float64",
+            "rate": settings.rate,
+            "steps": settings.steps,
+            "every": settings.every,
+            **attrs,
+            **{f"{name}_version": version(name) for name in ("odesys", "jax", "numpy")},
+        },
+    )
+    if len(losses) == settings.steps:
+        return result
+    if len(losses) == 0:
+        raise DescentError("The loss is not finite at the start, step 0. Check weights and data.", 0, result)
+    raise DescentError(
+        f"Gradient descent diverged: the loss is not finite at step {len(losses)}; it was {losses[0]:.6g} at "
+        f"the start and {losses[-1]:.6g} one step before. Lower `rate` = {settings.rate:g}.",
+        len(losses),
+        result,
+    )
+
+
+@dataclass(frozen=True)
+class _MomentLoss:
+    network: Network
+
+    def __call__(self, weights, data):
+        return mean_squared_error(self.network.coefficients(weights), data)
+
+
+@dataclass(frozen=True)
+class _SequenceLoss:
+    network: Network
+
+    def __call__(self, weights, data):
+        return jnp.mean((data.labels - self.network.predict(weights, data.prompts)) ** 2)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    function: Callable
+
+    def __call__(self, weights, data):
+        del data
+        return self.function(weights)
+
+
+def _run(loss: Callable, weights, data, settings: _Settings) -> tuple[np.ndarray, Any]:
+    """Losses of all steps and weights of the recorded ones, both only as far as the losses are finite."""
+    intervals = (settings.steps - 1) // settings.every
+    with jax.enable_x64(True):
+        weights, data, rate = jax.tree.map(
+            lambda leaf: jnp.asarray(leaf, dtype=jnp.float64), (weights, data, settings.rate)
+        )
+        shape = jax.eval_shape(loss, weights, data)
+        if getattr(shape, "shape", None) != ():
+            raise ValueError(f"The loss must be one number; it returned {shape}.")
+        losses, kept = jax.device_get(
+            _descend(loss, weights, data, rate, intervals=intervals, every=settings.every)
+        )
+    finite = np.isfinite(losses)
+    count = len(losses) if finite.all() else int(np.argmin(finite))
+    return losses[:count], jax.tree.map(lambda leaf: leaf[: len(losses[: count : settings.every])], kept)
+
+
+@partial(jax.jit, static_argnames=("loss", "intervals", "every"))
+def _descend(loss, weights, data, rate, *, intervals: int, every: int):
+    """One scan over the recorded steps, in it one over the steps between; every number is an argument."""
+    loss_and_gradient = jax.value_and_grad(loss)
+
+    def update(w, _):
+        value, gradient = loss_and_gradient(w, data)
+        return jax.tree.map(lambda a, g: a - rate * g, w, gradient), value
+
+    def interval(w, _):
+        after, losses = jax.lax.scan(update, w, length=every)
+        return after, (losses, w)
+
+    last, (losses, kept) = jax.lax.scan(interval, weights, length=intervals)
+    losses = jnp.append(losses.reshape(-1), loss(last, data))
+    return losses, jax.tree.map(lambda leaves, leaf: jnp.concatenate([leaves, leaf[None]]), kept, last)
