@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import sympy as sp
@@ -24,7 +25,7 @@ class FirstIntegral:
 
     field: VectorField
     expression: sp.Expr
-    source: str = field(default="", compare=False)
+    source: str = dataclasses.field(default="", compare=False)
 
     def _repr_latex_(self) -> str:
         return rf"$\displaystyle {sp.latex(self.expression)} = \mathrm{{const}}$"
@@ -62,16 +63,18 @@ def verify(field: VectorField, expression: sp.Expr, *, source: str = "") -> Firs
         )
     if not verdict:
         left = residual(rate)
-        raise NotConservedError(f"{expression} is not conserved: along the flow it changes at rate {left}.", left)
+        raise NotConservedError(
+            f"{expression} is not conserved: along the flow it changes at rate {left}.", left
+        )
     return FirstIntegral(field, expression, source=source)
 
 
 def find(field: VectorField, *, degree: int) -> tuple[FirstIntegral, ...]:
-    """Every polynomial first integral up to a total degree, as a basis of their vector space (constants left out).
+    """A basis of all polynomial first integrals up to a total degree, constants left out.
 
     The rate of change of  sum_m c_m x^m  vanishes identically exactly when the c_m solve a linear system over
-    the field of rational functions of the parameters; its null space is the answer, complete for that degree and
-    for parameters in general position (special values can have more).
+    the field of rational functions of the parameters; its null space is the answer, complete for that degree
+    and for parameters in general position (special values can have more).
 
     Args:
         field: an autonomous flow with polynomial or rational right-hand sides.
@@ -84,7 +87,9 @@ def find(field: VectorField, *, degree: int) -> tuple[FirstIntegral, ...]:
     if not isinstance(degree, int) or degree < 1:
         raise ValueError(f"`degree` must be an integer of at least 1; got {degree!r}.")
     if field.time is not None:
-        raise ValueError("`find` wants an autonomous field; this one depends on time. Check a candidate with `verify`.")
+        raise ValueError(
+            "`find` wants an autonomous field; this one depends on time. Check a candidate with `verify`."
+        )
     denominators = []
     for f in field.rhs:
         if not f.is_rational_function(*field.state):
@@ -97,7 +102,9 @@ def find(field: VectorField, *, degree: int) -> tuple[FirstIntegral, ...]:
     for denominator in denominators:
         common = sp.lcm(common, denominator)
     monomials = [
-        sp.Mul(*chosen) for d in range(1, degree + 1) for chosen in combinations_with_replacement(field.state, d)
+        sp.Mul(*chosen)
+        for d in range(1, degree + 1)
+        for chosen in combinations_with_replacement(field.state, d)
     ]
     cleared = [sp.Poly(sp.cancel(exact(f) * common), *field.state) for f in field.rhs]
     columns = [_rate(sp.Poly(m, *field.state), cleared) for m in monomials]

@@ -122,7 +122,7 @@ def _validate(rule: VectorField | IteratedMap) -> None:
     if repeated:
         raise ValueError(
             f"The names {repeated} stand for more than one symbol among state, parameters and time. "
-            "Each name may be declared once; symbols of one name with different assumptions are different symbols."
+            "Declare each name once; symbols of one name with different assumptions are different symbols."
         )
     for x, f in zip(state, rhs, strict=True):
         if not isinstance(f, sp.Expr):
@@ -130,7 +130,9 @@ def _validate(rule: VectorField | IteratedMap) -> None:
         if f.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
             raise ValueError(f"The right-hand side of {x} is not finite: {f}.")
         if f.has(sp.I):
-            raise ValueError(f"The right-hand side of {x} is complex: {f}. Split it into real and imaginary parts.")
+            raise ValueError(
+                f"The right-hand side of {x} is complex: {f}. Split it into real and imaginary parts."
+            )
     undeclared = sorted({s.name for f in rhs for s in f.free_symbols} - {s.name for s in declared})
     if undeclared:
         raise ValueError(
@@ -157,7 +159,9 @@ def _symbols(values: object, name: str) -> tuple[sp.Symbol, ...]:
     values = _listed(values, name)
     wrong = [value for value in values if not isinstance(value, sp.Symbol)]
     if wrong:
-        raise TypeError(f"`{name}` must hold sympy Symbols; got {wrong[0]!r} of type {type(wrong[0]).__name__}.")
+        raise TypeError(
+            f"`{name}` must hold sympy Symbols; got {wrong[0]!r} of type {type(wrong[0]).__name__}."
+        )
     unreal = [value.name for value in values if value.is_real is False or not value.is_commutative]
     if unreal:
         raise ValueError(f"`{name}` must hold real commutative symbols; {unreal} are assumed otherwise.")

@@ -27,10 +27,12 @@ def gradient_flow(
     Returns:
         The field with state `weights`.
     Raises:
-        ValueError: the loss does not depend on one of the weights, or tau depends on a weight or is not positive.
+        ValueError: the loss does not depend on one of the weights, or tau depends on a weight or is not
+            positive.
     """
     weights, gradient, constant = _prepare(loss, weights, time_constant, "time_constant")
-    rhs = tuple(-g / constant for g in gradient)
+    # Term by term, so that numerical factors of the loss and of tau cancel.
+    rhs = tuple(sp.Add(*(-term / constant for term in sp.Add.make_args(g))) for g in gradient)
     return VectorField(weights, rhs, _others(rhs, weights, loss, constant), source=source)
 
 
@@ -43,7 +45,8 @@ def gradient_map(
         loss, weights, source: as in `gradient_flow`.
         step: eta, the learning rate, positive.
     Raises:
-        ValueError: the loss does not depend on one of the weights, or eta depends on a weight or is not positive.
+        ValueError: the loss does not depend on one of the weights, or eta depends on a weight or is not
+            positive.
     """
     weights, gradient, step = _prepare(loss, weights, step, "step")
     rhs = tuple(w - step * g for w, g in zip(weights, gradient, strict=True))
@@ -66,6 +69,7 @@ def _prepare(loss, weights, scale, name: str) -> tuple[tuple[sp.Symbol, ...], li
 
 
 def _others(rhs, weights, loss, scale) -> tuple[sp.Symbol, ...]:
-    # The loss may hold parameters that its gradient lacks; they stay declared so that loss and flow share one list.
+    # The loss may hold parameters that its gradient lacks; they stay declared so that loss and flow share one
+    # list.
     used = loss.free_symbols | scale.free_symbols | {s for f in rhs for s in f.free_symbols}
     return tuple(sorted(used - set(weights), key=lambda symbol: symbol.name))

@@ -2,16 +2,16 @@
 
     E[x_1 x_2 ... x_2k] = sum over all pairings of prod E[x_i x_j]
 
-The variables are plain symbols (`GaussianVector`) or tensors with symbolic indices (`GaussianTensor`): then the
-result holds KroneckerDeltas, and `contract` carries out sums over indices whose ranges may be symbolic, so that one
-derivation covers every dimension D and every sample size N.
+The variables are plain symbols (`GaussianVector`) or tensors with symbolic indices (`GaussianTensor`): then
+the result holds KroneckerDeltas, and `contract` carries out sums over indices whose ranges may be symbolic,
+so that one derivation covers every dimension D and every sample size N.
 
 Source: L. Isserlis, Biometrika 12 (1918) 134, for the theorem.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -37,7 +37,7 @@ class GaussianVector:
             raise ValueError(f"`symbols` must be distinct; got {symbols}.")
         if matrix.shape != (len(symbols), len(symbols)) or not matrix.is_symmetric():
             raise ValueError(
-                f"`covariance` must be a symmetric {len(symbols)} x {len(symbols)} matrix, one row per symbol; "
+                f"`covariance` must be a symmetric {len(symbols)} x {len(symbols)} matrix, a row per symbol; "
                 f"got shape {matrix.shape}" + ("." if matrix.is_symmetric() else ", not symmetric.")
             )
         object.__setattr__(self, "symbols", symbols)
@@ -89,7 +89,7 @@ def expectation(expression: sp.Expr, *gaussians: GaussianVector | GaussianTensor
                 random.extend([(owner, base)] * int(power))
             elif any(g.contains(part) for g in gaussians for part in sp.preorder_traversal(factor)):
                 raise ValueError(
-                    f"The expectation is exact for polynomials in the Gaussian variables; {factor} is not one. "
+                    f"The expectation is for polynomials in the Gaussian variables; {factor} is not one. "
                     "Expand it into a polynomial, or estimate it by sampling."
                 )
             else:
@@ -132,9 +132,10 @@ def contract(expression: sp.Expr, *ranges: tuple[sp.Symbol, sp.Expr, sp.Expr]) -
     return sp.Add(*(_contracted(term, dict(bounds)) for term in terms))
 
 
-def _contracted(term: sp.Expr, bounds: dict[sp.Symbol, tuple[sp.Expr, sp.Expr]]) -> sp.Expr:
+def _contracted(term: sp.Expr, bounds: dict) -> sp.Expr:
     while (delta := _summed_delta(term, bounds)) is not None:
-        index, other = delta.args if delta.args[0] in bounds else delta.args[::-1]
+        first, second = delta.args
+        index, other = (first, second) if first in bounds else (second, first)
         if other in bounds and bounds[other] != bounds[index]:
             raise ValueError(f"{delta} equates indices with the ranges {bounds[index]} and {bounds[other]}.")
         del bounds[index]

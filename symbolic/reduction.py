@@ -6,6 +6,7 @@ Both are proven by substitution or refused; the residual is on the error.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import sympy as sp
 
@@ -14,7 +15,20 @@ from symbolic.errors import NotClosedError, NotInvariantError, UndecidedError
 from symbolic.field import VectorField
 from symbolic.zero import exact, is_zero, residual, witness_points
 
-__all__ = ["project", "restrict", "specialise"]
+__all__ = ["Reduction", "project", "restrict", "specialise"]
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A proven reduced field together with what it says about the model.
+
+    `field` is the reduced flow, `observables` maps names (such as "loss") to expressions in its state and
+    parameters, and `exact_on` states in words the starts on which it is exact.
+    """
+
+    field: VectorField
+    observables: dict[str, sp.Expr]
+    exact_on: str
 
 
 def specialise(field: VectorField, values: Mapping[sp.Symbol, sp.Expr]) -> VectorField:
@@ -27,11 +41,15 @@ def specialise(field: VectorField, values: Mapping[sp.Symbol, sp.Expr]) -> Vecto
     """
     strangers = sorted(str(p) for p in values if p not in field.parameters)
     if strangers:
-        raise ValueError(f"{strangers} are not parameters of the field; it has {[p.name for p in field.parameters]}.")
+        raise ValueError(
+            f"{strangers} are not parameters of the field; it has {[p.name for p in field.parameters]}."
+        )
     values = {p: sp.sympify(value) for p, value in values.items()}
     moving = {*field.state, field.time}
     if any(value.free_symbols & moving for value in values.values()):
-        raise ValueError(f"Parameters are constants; {values} uses the state or the time. Use `restrict` instead.")
+        raise ValueError(
+            f"Parameters are constants; {values} uses the state or the time. Use `restrict` instead."
+        )
     rhs = tuple(f.xreplace(values) for f in field.rhs)
     return VectorField(field.state, rhs, _parameters(rhs, field, field.state), field.time, field.source)
 
@@ -46,12 +64,13 @@ def restrict(
 ) -> VectorField:
     """The flow on the manifold x = E(z) of an ansatz, proven invariant.
 
-    The reduced field g is the solution of  E'(z) g(z) = f(E(z)), n equations for k unknowns: k independent ones
-    determine g, and the residual of all n is proven to vanish identically (modulo the relations).
+    The reduced field g is the solution of  E'(z) g(z) = f(E(z)), n equations for k unknowns: k independent
+    ones determine g, and the residual of all n is proven to vanish identically (modulo the relations).
 
     Args:
         field: the flow dx/dt = f(x), n states.
-        embedding: old state -> expression in the new state and in parameters, old or new. A state that is not a
+        embedding: old state -> expression in the new state and in parameters, old or new. A state that is not
+            a
             key keeps its name and must then be part of `state`.
         state: the k coordinates z of the manifold.
         relations: polynomials in the parameters that are zero by assumption, e.g. r_1**2 + r_2**2 - 1 for a
@@ -70,17 +89,23 @@ def restrict(
     jacobian = sp.Matrix([[image[x].diff(z) for z in state] for x in field.state])
     rows = _independent_rows(jacobian, state)
     try:
-        rates = list(jacobian.extract(rows, list(range(len(state)))).LUsolve(sp.Matrix([pushed[i] for i in rows])))
+        rates = list(
+            jacobian.extract(rows, list(range(len(state)))).LUsolve(sp.Matrix([pushed[i] for i in rows]))
+        )
     except ValueError:
-        raise ValueError(f"The coordinates {[z.name for z in state]} are redundant on the ansatz {image}.") from None
-    reduced = tuple(_reduced(g, relations) for g in rates)
+        raise ValueError(
+            f"The coordinates {[z.name for z in state]} are redundant on the ansatz {image}."
+        ) from None
+    reduced = tuple(_plainest(g, state, relations) for g in rates)
     leftovers = {}
     for x, row, f in zip(field.state, jacobian.tolist(), pushed, strict=True):
         gap = sp.Add(*(e * g for e, g in zip(row, reduced, strict=True))) - f
         verdict = is_zero(gap, relations)
         if verdict is None:
             left = residual(gap, relations)
-            raise UndecidedError(f"Could not decide whether the ansatz is invariant: d{x}/dt leaves {left}.", left)
+            raise UndecidedError(
+                f"Could not decide whether the ansatz is invariant: d{x}/dt leaves {left}.", left
+            )
         if not verdict:
             leftovers[x] = residual(gap, relations)
     if leftovers:
@@ -112,7 +137,8 @@ def project(
         given: new parameter -> a proven first integral of this field; the parameter is the integral's value.
         source: where the observables come from; the field's own source when empty.
     Returns:
-        The field of the observables; its parameters are those of `field` and the values of the integrals used.
+        The field of the observables; its parameters are those of `field` and the values of the integrals
+        used.
     Raises:
         ValueError: a name is taken, an integral belongs to another field, or something is not rational.
         NotClosedError: a rate needs more than (P, C), or an unproven sign; `residual` is that rate.
@@ -129,17 +155,22 @@ def project(
 def _image(field: VectorField, embedding: Mapping, state: tuple[sp.Symbol, ...]) -> dict[sp.Symbol, sp.Expr]:
     strangers = sorted(str(x) for x in embedding if x not in field.state)
     if strangers:
-        raise ValueError(f"The embedding sets {strangers}, which are not states {list(field.names)} of the field.")
+        raise ValueError(
+            f"The embedding sets {strangers}, which are not states {list(field.names)} of the field."
+        )
     missing = [x.name for x in field.state if x not in embedding and x not in state]
     if missing:
         raise ValueError(
-            f"The embedding says nothing about the states {missing}. Give each an expression, or list it in `state`."
+            f"The embedding says nothing about the states {missing}. "
+            "Give each an expression, or list it in `state`."
         )
     image = {x: sp.sympify(embedding.get(x, x)) for x in field.state}
     used = set().union(*(e.free_symbols for e in image.values()))
     unused = [z.name for z in state if z not in used]
     if unused:
-        raise ValueError(f"The new coordinates {unused} do not occur in the embedding {_shown(image, field)}.")
+        raise ValueError(
+            f"The new coordinates {unused} do not occur in the embedding {_shown(image, field)}."
+        )
     return image
 
 
@@ -163,16 +194,23 @@ def _independent_rows(jacobian: sp.Matrix, state: tuple[sp.Symbol, ...]) -> list
     )
 
 
-def _reduced(expression: sp.Expr, relations: Sequence[sp.Expr]) -> sp.Expr:
-    """The plainest equal form of a reduced right-hand side, with the relations used."""
+def _plainest(expression: sp.Expr, state: tuple[sp.Symbol, ...], relations: Sequence[sp.Expr]) -> sp.Expr:
+    """The shortest of a few equal forms of a reduced right-hand side, with the relations used."""
     expression = sp.cancel(sp.together(exact(expression)))
     if relations:
         expression = residual(expression, relations)
-    return sp.factor_terms(expression)
+    forms = [expression, sp.factor(expression)]
+    if expression.is_polynomial(*state):
+        terms = sp.Poly(expression, *state).terms()
+        monomials = [sp.Mul(*(z**k for z, k in zip(state, powers, strict=True))) for powers, _ in terms]
+        forms.append(sp.Add(*(sp.factor(c) * m for (_, c), m in zip(terms, monomials, strict=True))))
+    return min(forms, key=sp.count_ops)
 
 
 def _shown(image: Mapping[sp.Symbol, sp.Expr], field: VectorField) -> str:
-    return "{" + ", ".join(f"{x}: {image[x]}" for x in field.state[:6]) + (", ...}" if len(image) > 6 else "}")
+    return (
+        "{" + ", ".join(f"{x}: {image[x]}" for x in field.state[:6]) + (", ...}" if len(image) > 6 else "}")
+    )
 
 
 def _check_projection(field: VectorField, observables: Mapping, given: Mapping) -> None:
@@ -183,22 +221,30 @@ def _check_projection(field: VectorField, observables: Mapping, given: Mapping) 
         raise ValueError(f"The new names {new} must be non-empty, new and distinct; {clash} are taken.")
     for c, integral in given.items():
         if not isinstance(integral, FirstIntegral):
-            raise ValueError(f"`given` must hold proven first integrals; {c} is {integral!r}. Use conservation.verify.")
+            raise ValueError(
+                f"`given` must hold proven first integrals; {c} is {integral!r}. Use conservation.verify."
+            )
         if integral.field != field:
-            raise ValueError(f"The first integral {integral.expression} was proven for another field, not for this one.")
+            raise ValueError(
+                f"The first integral {integral.expression} was proven for another field, not for this one."
+            )
     for expression in (*observables.values(), *(i.expression for i in given.values()), *field.rhs):
         if not expression.is_rational_function(*field.state):
-            raise ValueError(f"`project` wants expressions that are rational in {list(field.names)}; got {expression}.")
+            raise ValueError(
+                f"`project` wants expressions that are rational in {list(field.names)}; got {expression}."
+            )
 
 
 def _closed_rate(field: VectorField, name: sp.Symbol, rate: sp.Expr, known: Mapping) -> sp.Expr:
-    """`rate` as a function of the known symbols: as a whole if it is rational in them, else factor by factor."""
+    """`rate` as a function of the known symbols: as a whole if it is rational in them, else factor by
+    factor."""
     numerator, denominator = sp.fraction(sp.cancel(sp.together(exact(rate))))
     if numerator == 0:
         return sp.Integer(0)
-    whole = [_eliminated(part, field, known, roots=False) for part in (numerator, denominator)]
-    if None not in whole:
-        return sp.factor(whole[0] / whole[1])
+    top = _eliminated(numerator, field, known, roots=False)
+    bottom = _eliminated(denominator, field, known, roots=False)
+    if top is not None and bottom is not None:
+        return sp.factor(top / bottom)
     closed = sp.Integer(1)
     for part, sign in ((numerator, 1), (denominator, -1)):
         constant, factors = sp.factor_list(part, *field.state)
@@ -210,8 +256,9 @@ def _closed_rate(field: VectorField, name: sp.Symbol, rate: sp.Expr, known: Mapp
                 value = None if root is None else root**power
             if value is None:
                 raise NotClosedError(
-                    f"The flow of {name} does not close: its rate {rate} holds {base}, which is not a function of "
-                    f"{[s.name for s in known]} with a proven sign. Add an observable or a first integral.",
+                    f"The flow of {name} does not close: its rate {rate} holds {base}, which is not a "
+                    f"function of {[s.name for s in known]} with a proven sign. "
+                    "Add an observable or a first integral.",
                     rate,
                 )
             closed *= value**sign
@@ -221,7 +268,7 @@ def _closed_rate(field: VectorField, name: sp.Symbol, rate: sp.Expr, known: Mapp
 def _eliminated(part: sp.Expr, field: VectorField, known: Mapping, *, roots: bool) -> sp.Expr | None:
     """The polynomial `part` of the state as a function of the known symbols; None when there is none.
 
-    With `roots`, a relation Q**2 = R(known) is accepted too, if `part` is non-negative on the whole state space.
+    With `roots`, a relation Q**2 = R(known) is accepted too, if `part` is non-negative on all of state space.
     """
     if not part.free_symbols & set(field.state):
         return part
@@ -259,7 +306,9 @@ def _nonnegative(polynomial: sp.Expr, field: VectorField) -> bool:
     )
 
 
-def _parameters(rhs: Sequence[sp.Expr], field: VectorField, state: Sequence[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+def _parameters(
+    rhs: Sequence[sp.Expr], field: VectorField, state: Sequence[sp.Symbol]
+) -> tuple[sp.Symbol, ...]:
     """Old parameters that are still used, in their order, then new ones by name."""
     used = set().union(*(f.free_symbols for f in rhs)) - {*state, field.time}
     old = [p for p in field.parameters if p in used]

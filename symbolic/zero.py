@@ -33,7 +33,8 @@ def residual(expression: sp.Expr, relations: Sequence[sp.Expr] = ()) -> sp.Expr:
         0, or the simplest form found of what is left over.
     """
     expression = exact(sp.sympify(expression))
-    if expression == 0:
+    # Most residuals cancel term by term, which is far cheaper to see than a common denominator.
+    if expression == 0 or _expanded(expression) == 0:
         return sp.Integer(0)
     numerator, denominator = sp.fraction(sp.together(expression))
     numerator = _expanded(numerator)

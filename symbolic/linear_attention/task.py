@@ -5,8 +5,9 @@ y_n = w . x_n, y_q = w . x_q. What linear attention sees of it is
 
     beta = (1/N) sum_n y_n x_n,        z_ab = beta_a x_q,b   (D^2 cubic features, row-major).
 
-Two derivations, both by Isserlis' theorem: in the eigenbasis of Lambda with symbolic D (`eigenbasis_moments`), and for
-an explicit covariance matrix of any form (`explicit_moments`). N is symbolic in both.
+Two derivations, both by Isserlis' theorem: in the eigenbasis of Lambda with symbolic D
+(`eigenbasis_moments`), and for an explicit covariance matrix of any form (`explicit_moments`). N is symbolic
+in both.
 
 Source: Zhang, Singh, Latham, Saxe, arXiv:2501.16265, section 2 and appendix.
 """
@@ -78,7 +79,10 @@ class EigenbasisMoments:
 
         def table(expression: sp.Expr, rows: list, columns: list) -> sp.ImmutableMatrix:
             summed = expression.subs(D, dim).doit()
-            at = [[summed.xreplace(dict(zip(self.indices, (*r, *c), strict=False))) for c in columns] for r in rows]
+            at = [
+                [summed.xreplace(dict(zip(self.indices, (*r, *c), strict=False))) for c in columns]
+                for r in rows
+            ]
             return sp.ImmutableMatrix(at).xreplace(named)
 
         singles = [(i,) for i in grid]
@@ -127,7 +131,6 @@ def explicit_moments(covariance: sp.Matrix) -> Moments:
     Raises:
         ValueError: the matrix is not square and symmetric.
     """
-    covariance = sp.ImmutableMatrix(covariance)
     if not covariance.is_square or not covariance.is_symmetric() or covariance.rows < 1:
         raise ValueError(f"`covariance` must be a symmetric D x D matrix; got shape {covariance.shape}.")
     grid = range(covariance.rows)
