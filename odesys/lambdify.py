@@ -3,11 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
-__all__ = ["compile_expressions"]
+from odesys.printers import SCALAR_FUNCTIONS, UnsupportedExpressionError, namespace, printer, unsupported
+from odesys.rewriting import balanced, filled, guarded
+from odesys.system import MapSystem, ODESystem
+from symbolic.field import IteratedMap, VectorField
+
+__all__ = ["CompiledField", "UnsupportedExpressionError", "compile_expressions", "compile_field"]
+
+BACKENDS = ("numpy", "jax")
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledField:
+    """A rule as functions of arrays, in the argument order that SciPy and diffrax both take.
+
+    `rhs(t, y, args)` has the shape (n, ...) of y; `jacobian(t, y, args)` has shape (n, n, ...) with
+    J[i, j] = d f_i / d y_j. `args` are the numbers of the parameters, in the order of the rule's
+    `parameters`; a bare rule with parameters has none. A result that is not finite means that (t, y) lies
+    outside the rule's domain.
+    """
+
+    rhs: Callable[[Any, Any, Sequence[Any]], Any]
+    jacobian: Callable[[Any, Any, Sequence[Any]], Any]
+    args: tuple[float, ...] | None
+    backend: str
+
+
+def compile_field(
+    rule: ODESystem | MapSystem | VectorField | IteratedMap, backend: str = "numpy"
+) -> CompiledField:
+    """Compile the right-hand side and the Jacobian of a flow or a map.
+
+    Each rule is compiled once for each backend and remembered; parameters are arguments, so that other
+    numbers compile nothing.
+
+    Args:
+        rule: a system, whose numbers become `args`, or a bare rule.
+        backend: "numpy", or "jax" for functions that can be traced, differentiated and mapped.
+    Raises:
+        TypeError: `rule` is neither a system nor a rule.
+        ValueError: the backend is unknown, or a right-hand side has no numerical form.
+        RuntimeError: backend "jax" while JAX computes in single precision.
+    """
+    if isinstance(rule, ODESystem):
+        bare, args = rule.field, rule.args
+    elif isinstance(rule, MapSystem):
+        bare, args = rule.map, rule.args
+    elif isinstance(rule, (VectorField, IteratedMap)):
+        bare, args = rule, None if rule.parameters else ()
+    else:
+        raise TypeError(
+            f"`compile_field` takes an ODESystem, a MapSystem, a VectorField or an IteratedMap; "
+            f"got {type(rule).__name__}. Expressions are compiled by `compile_expressions`."
+        )
+    _check_backend(backend)
+    if backend == "jax":
+        _require_double_precision()
+    compiled = _compiled(bare, backend)
+    return CompiledField(compiled.rhs, compiled.jacobian, args, backend)
 
 
 def compile_expressions(
@@ -18,29 +79,154 @@ def compile_expressions(
     Args:
         expressions: what to evaluate; real expressions in the arguments.
         arguments: the symbols, in the order of the function's arguments; their names may be any text.
-        backend: "numpy" or "jax" (traceable, differentiable).
+        backend: "numpy", or "jax" for a function that can be traced, differentiated and mapped.
     Returns:
-        A function of `len(arguments)` numbers or arrays that broadcast; it returns one array of their common shape
-        for each expression, constants included.
+        A function of `len(arguments)` numbers or arrays that broadcast; it returns one array of their common
+        shape for each expression, constants included. Outside an expression's domain the value is NaN or
+        infinite.
+    Raises:
+        ValueError: the backend is unknown, an expression uses a symbol that is no argument, or a function
+            that has no numerical form.
     """
-    names = {symbol: sp.Dummy(f"a{i}", real=True) for i, symbol in enumerate(arguments)}
-    function = sp.lambdify(
-        list(names.values()),
-        [sp.sympify(e).xreplace(names) for e in expressions],
-        modules=["scipy", "numpy"] if backend == "numpy" else ["jax"],
-        cse=True,
-    )
-    if backend == "numpy":
-        array, broadcast, shapes = lambda a: np.asarray(a, float), np.broadcast_to, np.broadcast_shapes
-    else:
-        import jax.numpy as jnp
+    _check_backend(backend)
+    expressions = tuple(sp.sympify(e) for e in expressions)
+    strangers = sorted({s.name for e in expressions for s in e.free_symbols - set(arguments)})
+    if strangers:
+        raise ValueError(
+            f"The expressions use {strangers}, which are not among the arguments "
+            f"{[s.name for s in arguments]}. Add them, or check that their assumptions match."
+        )
+    return _compiled_expressions(expressions, tuple(arguments), backend)
 
-        array, broadcast, shapes = jnp.asarray, jnp.broadcast_to, jnp.broadcast_shapes
+
+@lru_cache(maxsize=256)
+def _compiled_expressions(expressions, arguments, backend) -> Callable[..., tuple]:
+    real = _real_symbols(arguments)
+    function = _function([e.xreplace(real) for e in expressions], real, backend)
+    module = _array_module(backend)
 
     def evaluate(*arrays):
-        arrays = [array(a) for a in arrays]
-        shape = shapes(*(a.shape for a in arrays))
+        arrays = [_floating(a, module) for a in arrays]
+        shape = module.broadcast_shapes(*(a.shape for a in arrays))
         with np.errstate(all="ignore"):
-            return tuple(broadcast(array(value), shape) for value in function(*arrays))
+            return tuple(module.broadcast_to(module.asarray(value), shape) for value in function(*arrays))
 
     return evaluate
+
+
+@lru_cache(maxsize=256)
+def _compiled(rule: VectorField | IteratedMap, backend: str) -> _Rule:
+    return _Rule(rule, backend)
+
+
+class _Rule:
+    """The compiled functions of one rule; the Jacobian is derived only when somebody asks for it."""
+
+    def __init__(self, rule: VectorField | IteratedMap, backend: str):
+        time = rule.time if rule.time is not None else sp.Dummy("t")
+        symbols = (time, *rule.state, *rule.parameters)
+        # Real stand-ins: d|x|/dx is sign(x) only for real x, and names such as "lambda" are no Python names.
+        self._symbols = _real_symbols(symbols)
+        self._state = [self._symbols[x] for x in rule.state]
+        self._expressions = [filled(f.xreplace(self._symbols)) for f in rule.rhs]
+        self._backend = backend
+        self._function = _function(self._expressions, self._symbols, backend)
+        self._stack = _stack_numpy if backend == "numpy" else _stack_jax
+
+    def rhs(self, t, y, args):
+        return self._stack(self._function, t, y, args, (len(self._state),))
+
+    def jacobian(self, t, y, args):
+        n = len(self._state)
+        return self._stack(self._jacobian_function, t, y, args, (n, n))
+
+    @cached_property
+    def _jacobian_function(self):
+        entries = [_derivative(f, x) for f in self._expressions for x in self._state]
+        return _function(entries, self._symbols, self._backend)
+
+
+def _derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    # A right-hand side that jumps has the derivative zero on both sides, and none at the jump.
+    steps = (sp.floor, sp.ceiling)
+    return expression.diff(symbol).replace(
+        lambda e: isinstance(e, sp.DiracDelta) or (isinstance(e, (sp.Derivative, sp.Subs)) and e.has(*steps)),
+        lambda _: sp.S.Zero,
+    )
+
+
+def _stack_numpy(function, t, y, args, leading):
+    y = np.asarray(y, dtype=float)
+    if y.ndim == 1:
+        try:
+            return np.array(function.scalar(float(t), *y.tolist(), *args), dtype=float).reshape(leading)
+        except (ArithmeticError, TypeError, ValueError):
+            pass  # numbers leave the domain where arrays become inf or NaN, which is what is wanted
+    with np.errstate(all="ignore"):
+        values = function(np.asarray(t, dtype=float), *y, *(np.asarray(a, dtype=float) for a in args))
+        shape = np.broadcast_shapes(y.shape[1:], *(np.shape(value) for value in values))
+        return np.stack([np.broadcast_to(value, shape) for value in values]).reshape(*leading, *shape)
+
+
+def _stack_jax(function, t, y, args, leading):
+    import jax.numpy as jnp
+
+    y = jnp.asarray(y)
+    values = function(t, *y, *args)
+    shape = jnp.broadcast_shapes(y.shape[1:], *(jnp.shape(value) for value in values))
+    rows = [jnp.broadcast_to(jnp.asarray(value, dtype=y.dtype), shape) for value in values]
+    return jnp.stack(rows).reshape(*leading, *shape)
+
+
+def _function(expressions: list[sp.Expr], symbols: dict[sp.Symbol, sp.Symbol], backend: str) -> Any:
+    """Code with common subexpressions computed once; `symbols` maps the user's arguments to the code's.
+
+    For NumPy the function's `scalar` is the same code over Python floats, several times faster on numbers.
+    """
+    fit = [guarded(balanced(filled(e))) for e in expressions]
+    names = namespace(backend, fit)
+    code = printer(backend)
+    try:
+        function = sp.lambdify(
+            list(symbols.values()), fit, modules=[names], printer=code, cse=True, docstring_limit=0
+        )
+    except UnsupportedExpressionError:
+        raise
+    except (NotImplementedError, ValueError, TypeError) as error:
+        named = {short: symbol for symbol, short in symbols.items()}
+        raise unsupported(error, [e.xreplace(named) for e in expressions], backend) from None
+    if backend == "numpy":
+        function.scalar = FunctionType(function.__code__, {**function.__globals__, **SCALAR_FUNCTIONS})
+    return function
+
+
+def _real_symbols(symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
+    return {s: sp.Symbol(f"a_{i}", **{**s.assumptions0, "real": True}) for i, s in enumerate(symbols)}
+
+
+def _floating(array, module):
+    array = module.asarray(array)
+    return array if module.issubdtype(array.dtype, module.floating) else array.astype(float)
+
+
+def _array_module(backend: str) -> Any:
+    if backend == "numpy":
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def _check_backend(backend: str) -> None:
+    if backend not in BACKENDS:
+        raise ValueError(f"`backend` must be one of {list(BACKENDS)}; got {backend!r}.")
+
+
+def _require_double_precision() -> None:
+    import jax
+
+    if not jax.config.jax_enable_x64:
+        raise RuntimeError(
+            "JAX computes in single precision, in which a flow loses its invariants; got jax_enable_x64 = "
+            "False. Compile and call inside `with jax.enable_x64(True):`, or enable it when the program starts."
+        )

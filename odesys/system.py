@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
@@ -27,7 +28,7 @@ class ODESystem:
     """
 
     field: VectorField
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         _check_rule(self.field, VectorField, "ODESystem", "MapSystem")
@@ -59,7 +60,7 @@ class MapSystem:
     """
 
     map: IteratedMap
-    parameters: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         _check_rule(self.map, IteratedMap, "MapSystem", "ODESystem")
@@ -135,7 +136,9 @@ def by_name(
 
 
 def _number(value: object, who: str) -> float:
-    if isinstance(value, (complex, np.complexfloating)) or (isinstance(value, sp.Expr) and value.is_real is False):
+    if isinstance(value, (complex, np.complexfloating)) or (
+        isinstance(value, sp.Expr) and value.is_real is False
+    ):
         raise ValueError(f"The {who} must be real; got the complex number {value}.")
     if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__") or np.ndim(value) != 0:  # type: ignore
         raise TypeError(f"The {who} must be one real number; got {value!r} of type {type(value).__name__}.")
@@ -154,7 +157,7 @@ def _check_rule(rule: object, wanted: type, here: str, there: str) -> None:
     if not isinstance(rule, wanted):
         raise TypeError(
             f"{here} takes a {wanted.__name__}; got {type(rule).__name__}. "
-            f"Flows (VectorField) go into ODESystem, maps (IteratedMap) into MapSystem; {there} is the other one."
+            f"For the other kind there is {there}."
         )
 
 
