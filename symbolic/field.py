@@ -125,7 +125,7 @@ def _validate(rule: VectorField | IteratedMap) -> None:
             "Declare each name once; symbols of one name with different assumptions are different symbols."
         )
     for x, f in zip(state, rhs, strict=True):
-        if not isinstance(f, sp.Expr):
+        if not isinstance(f, sp.Expr) or f.is_Matrix:
             raise TypeError(f"The right-hand side of {x} must be a scalar expression; got {f!r}.")
         if f.has(sp.zoo, sp.nan, sp.oo, -sp.oo):
             raise ValueError(f"The right-hand side of {x} is not finite: {f}.")

@@ -55,7 +55,7 @@ def gradient_map(
 
 def _prepare(loss, weights, scale, name: str) -> tuple[tuple[sp.Symbol, ...], list[sp.Expr], sp.Expr]:
     loss, scale, weights = sp.sympify(loss), sp.sympify(scale), tuple(weights)
-    if not isinstance(loss, sp.Expr):
+    if not isinstance(loss, sp.Expr) or loss.is_Matrix:
         raise TypeError(f"`loss` must be a scalar expression; got {type(loss).__name__}.")
     absent = [str(w) for w in weights if w not in loss.free_symbols]
     if absent:

@@ -146,7 +146,7 @@ def _contracted(term: sp.Expr, bounds: dict) -> sp.Expr:
         if dependent == 1:
             count *= high - low + 1
         else:
-            term = constant * sp.Sum(dependent, (index, low, high))
+            term = sp.Mul(constant, sp.Sum(dependent, (index, low, high)))
     return count * term
 
 

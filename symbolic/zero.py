@@ -81,7 +81,7 @@ def witness_points(symbols: Iterable[sp.Symbol], count: int = 3) -> Iterator[dic
             elif symbol.is_nonpositive:
                 size = -size
             elif k == 1 and symbol.is_nonnegative is None:
-                size = -size if i % 2 else size
+                size = size if i % 2 else -size
             point[symbol] = size
         yield point
 
