@@ -117,7 +117,7 @@ def merged(
     )
 
 
-def prediction_scale(context: int, normalization: Normalization):
+def prediction_scale(context: int, normalization: Normalization) -> float:
     """N for "sum" and 1 for "mean":  M_theory = prediction_scale * M_network,  yhat = beta^T M_theory x_q.
 
     Raises:
@@ -132,7 +132,7 @@ def prediction_scale(context: int, normalization: Normalization):
         raise ValueError(
             f"`context` counts the context pairs N without the query and must be >= 1; got {context}."
         )
-    return context if normalization == "sum" else 1
+    return float(context) if normalization == "sum" else 1.0
 
 
 def weight_scale(context: int, normalization: Normalization) -> float:

@@ -40,8 +40,9 @@ class Network(Protocol):
         """yhat of each sequence, by the forward pass of the definition."""
         ...
 
-    def features(self, prompts: Float[np.ndarray, "P E T"]) -> Float[np.ndarray, "P F"]:
-        """The features phi in which the prediction is linear."""
+    @staticmethod
+    def features(prompts: Float[np.ndarray, "P E T"]) -> Float[np.ndarray, "P F"]:
+        """The features phi in which the prediction is linear; one function, whose moments are kept."""
         ...
 
     def coefficients(self, weights: Weights) -> Float[Array, " F"]:
@@ -88,6 +89,8 @@ class MergedAttention:
     heads: int
     normalization: Normalization = "sum"
 
+    features = staticmethod(attention_features)
+
     def __post_init__(self):
         _check(self)
 
@@ -122,10 +125,6 @@ class MergedAttention:
     ) -> Float[Array, " P"]:
         """yhat, the entry (D+1, N+1) of the output."""
         return self.forward(weights, prompts)[:, -1, -1]
-
-    def features(self, prompts: Float[np.ndarray, "P E T"]) -> Float[np.ndarray, "P F"]:
-        """Sigma_ab x_qc for a <= b."""
-        return attention_features(prompts)
 
     def coefficients(self, weights: MergedWeights) -> Float[Array, " F"]:
         """Theta_abc = sum_i W^V_i[D+1, a] W^KQ_i[b, c], symmetrised in ab."""
@@ -184,6 +183,8 @@ class CubicFeatureNetwork:
     heads: int
     normalization: Normalization = "sum"
 
+    features = staticmethod(cubic_features)
+
     def __post_init__(self):
         _check(self)
 
@@ -203,10 +204,6 @@ class CubicFeatureNetwork:
         )
         hidden = z.reshape(len(z), -1) @ weights.inner.reshape(self.heads, -1).T
         return hidden @ weights.outer
-
-    def features(self, prompts: Float[np.ndarray, "P E T"]) -> Float[np.ndarray, "P F"]:
-        """z."""
-        return cubic_features(prompts)
 
     def coefficients(self, weights: CubicWeights) -> Float[Array, " F"]:
         """vec(M), M = sum_i v_i U_i, row-major."""

@@ -30,8 +30,8 @@ _BATCH = 4096
 class Batch(NamedTuple):
     """P sequences with their answers."""
 
-    prompts: Float[np.ndarray, "P D+1 N+1"]
-    """X, with 0 in the query's label slot X[:, D, N]."""
+    prompts: Float[np.ndarray, "P E T"]
+    """X, E = D+1 rows and T = N+1 columns, with 0 in the query's label slot X[:, D, N]."""
     labels: Float[np.ndarray, " P"]
     """y_q."""
 
@@ -135,12 +135,12 @@ class LinearRegression:
         return tasks
 
     @cached_property
-    def _mean(self) -> Float[np.ndarray, "N+1 D"]:
+    def _mean(self) -> Float[np.ndarray, "T D"]:
         if not self.centre_inputs:
             return np.zeros((self.context + 1, self.dim))
         return sum(tokens.sum(axis=0) for tokens in self._tokens()) / self.sequences
 
-    def _tokens(self) -> Iterator[Float[np.ndarray, "P N+1 D"]]:
+    def _tokens(self) -> Iterator[Float[np.ndarray, "P T D"]]:
         root = np.sqrt(self.eigenvalues)[:, None] * self.basis.T
         for number, start in enumerate(range(0, self.sequences, _BATCH)):
             size = min(_BATCH, self.sequences - start)
@@ -156,7 +156,7 @@ def linear_regression(
     context: int,
     sequences: int,
     seed: int,
-    eigenvalues: Sequence[float] | None = None,
+    eigenvalues: Sequence[float] | Float[np.ndarray, " D"] | None = None,
     covariance: Float[np.ndarray, "D D"] | None = None,
     rotate: bool = False,
     whiten_tasks: bool = False,

@@ -1,0 +1,79 @@
+"""The constant factors between paper, code and theory; expected values from the definitions, by hand."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from odesys import clock
+
+
+@dataclass
+class Task:
+    context: int
+
+
+def test_time_constant_of_figure_1():
+    # tau = 1/(2 lr N) steps with lr = 1e-3, N = 31: the reference file's 16.129032258064516.
+    assert clock.merged(Task(31), rate=1e-3).time_constant_in_steps == pytest.approx(
+        16.129032258064516, rel=1e-15
+    )
+
+
+def test_the_papers_normalisation_has_no_power_of_n():
+    ticks = clock.merged(Task(31), rate=1e-3, normalization="mean")
+    assert ticks.time_constant_in_steps == pytest.approx(500)  # 1/(2 lr)
+    assert ticks.weight_scale == 1
+
+
+def test_weights_scale_by_root_n_and_predictions_by_n():
+    assert clock.merged(Task(16), rate=0.1).weight_scale == 4
+    assert clock.prediction_scale(16, "sum") == 16
+    assert clock.prediction_scale(16, "mean") == 1
+
+
+def test_tau_stretches_time():
+    assert clock.merged(Task(5), rate=0.01, time_constant=3.0).time(10) == pytest.approx(
+        2 * 0.01 * 5 * 10 * 3
+    )
+
+
+def test_gradient_flow_takes_step_k_at_k_eta_tau():
+    assert clock.gradient_flow(0.1, time_constant=2.0).time(5) == pytest.approx(1.0)
+
+
+def test_steps_and_times_invert_each_other():
+    ticks = clock.merged(Task(31), rate=1e-3)
+    steps = np.arange(0, 6001, 500)
+    np.testing.assert_allclose(ticks.step(ticks.time(steps)), steps, rtol=1e-15)
+
+
+def test_the_authors_sequence_length_counts_the_query():
+    assert clock.context_length(32) == 31
+
+
+@pytest.mark.parametrize("rate", [0.0, -1e-3, float("nan"), float("inf")])
+def test_rate_must_be_positive(rate):
+    with pytest.raises(ValueError, match="`rate` must be positive and finite; got"):
+        clock.merged(Task(31), rate=rate)
+    with pytest.raises(ValueError, match="`rate` must be positive and finite; got"):
+        clock.gradient_flow(rate)
+
+
+def test_tau_must_be_positive():
+    with pytest.raises(ValueError, match="`time_constant` must be positive"):
+        clock.merged(Task(31), rate=1e-3, time_constant=0)
+    with pytest.raises(ValueError, match="`step_time` must be positive"):
+        clock.Clock(step_time=-1.0)
+
+
+def test_unknown_normalisation():
+    with pytest.raises(ValueError, match=r"`normalization` must be .*got 'paper'"):
+        clock.merged(Task(31), rate=1e-3, normalization="paper")
+
+
+def test_no_context():
+    with pytest.raises(ValueError, match="`context` counts the context pairs N without the query"):
+        clock.merged(Task(0), rate=1e-3)
+    with pytest.raises(ValueError, match="must leave a context pair, >= 2; got 1"):
+        clock.context_length(1)
