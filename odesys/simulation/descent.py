@@ -194,12 +194,10 @@ def _initial(network, task, init, seed, weights) -> tuple[Any, dict]:
     if weights is not None:
         if init is not None or seed is not None:
             raise ValueError("The start is given twice: give `weights`, or `init` and `seed`.")
-        wanted = jax.tree.map(np.shape, network.init(np.random.default_rng(0), 1.0, task.dim))
-        shapes = jax.tree.map(np.shape, weights)
-        if shapes != wanted:
-            raise ValueError(
-                f"`weights` must have the shapes {wanted}, as `network.init` makes; got {shapes}."
-            )
+        like = network.init(np.random.default_rng(0), 1.0, task.dim)
+        wanted, shapes = (jax.tree.map(np.shape, tree) for tree in (like, weights))
+        if type(weights) is not type(like) or shapes != wanted:
+            raise ValueError(f"`weights` must be like those of `network.init`, {wanted}; got {shapes}.")
         return weights, {"init": "given", "seed": "given"}
     if init is None or seed is None:
         raise ValueError(

@@ -74,8 +74,9 @@ class MergedAttention:
         ATTN(X) = X + (1/N) sum_i W^V_i X X^T W^KQ_i X  ("sum": no 1/N),    yhat = ATTN(X)[D+1, N+1] .
 
     Every entry of W^V_i and W^KQ_i is a weight. With the last row (vv_i^T, v_i) of W^V_i and the first D
-    columns (U_i; u_i^T) of W^KQ_i the prediction is  sum_i (vv_i^T, v_i) (X X^T / N) (U_i; u_i^T)
-    x_q;  nothing else of the weights reaches it.
+    columns (U_i; u_i^T) of W^KQ_i the prediction is
+
+        yhat = sum_i (vv_i^T, v_i) (X X^T / N) (U_i; u_i^T) x_q ;    nothing else of the weights reaches it.
 
     Args:
         heads: H.

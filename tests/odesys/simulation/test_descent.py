@@ -295,7 +295,11 @@ class TestErrors:
             ({"weights": NET.init(np.random.default_rng(0), 1.0, 3)}, "The start is given twice"),
             (
                 {"weights": NET.init(np.random.default_rng(0), 1.0, 4), "init": None, "seed": None},
-                r"`weights` must have the shapes .*\(3, 4, 4\).*got .*\(3, 5, 5\)",
+                r"`weights` must be like those of `network.init`, .*\(3, 4, 4\).*got .*\(3, 5, 5\)",
+            ),
+            (
+                {"weights": (np.ones((3, 4, 4)), np.ones((3, 4, 4))), "init": None, "seed": None},
+                r"`weights` must be like those of `network.init`, MergedWeights\(.*got \(",
             ),
         ],
     )
