@@ -132,8 +132,8 @@ class MergedAttention:
         theta = jnp.einsum("ha,hbc->abc", weights.value[:, -1, :], weights.key_query[:, :, :-1])
         return symmetric_coefficients(theta)
 
-    def restricted(self, weights: MergedWeights) -> tuple[CubicFeatureNetwork, CubicWeights]:
-        """The two-layer network on z that attention is while vv_i = 0 and u_i = 0.
+    def restricted(self, weights: MergedWeights) -> tuple[RestrictedAttention, RestrictedWeights]:
+        """The same layer with v_i and U_i its only weights.
 
         Raises:
             ValueError: vv_i or u_i is not zero, so that the two networks differ.
@@ -145,7 +145,8 @@ class MergedAttention:
                 f"max|vv| = {np.abs(blocks['vv']).max():.3g}, max|u| = {np.abs(blocks['u']).max():.3g}. "
                 'Set them to zero, or use gradient="full".'
             )
-        return CubicFeatureNetwork(self.heads, self.normalization), CubicWeights(blocks["v"], blocks["U"])
+        held = RestrictedAttention(self.heads, self.normalization)
+        return held, RestrictedWeights(blocks["v"], blocks["U"])
 
     def blocks(self, weights: MergedWeights) -> dict[str, Float[np.ndarray, "*axes"]]:
         """v_i, U_i, vv_i, u_i: everything that reaches the prediction."""
@@ -155,6 +156,65 @@ class MergedAttention:
             "vv": weights.value[..., -1, :-1],
             "u": weights.key_query[..., -1, :-1],
         }
+
+
+class RestrictedWeights(NamedTuple):
+    """The weights of merged attention that theory speaks of."""
+
+    v: Float[Array | np.ndarray, " H"]
+    U: Float[Array | np.ndarray, "H D D"]
+
+
+@dataclass(frozen=True)
+class RestrictedAttention:
+    """Merged attention whose blocks vv_i and u_i (and those that never matter) are held at zero.
+
+    The layer, its forward pass and its features are those of `MergedAttention`; only what descends differs.
+    Theory says that it trains as `CubicFeatureNetwork` does, and since it shares no code with that one, this
+    can be tested.
+
+    Args, errors and source as for `MergedAttention`.
+    """
+
+    heads: int
+    normalization: Normalization = "sum"
+
+    features = staticmethod(attention_features)
+
+    def __post_init__(self):
+        _check(self)
+
+    @property
+    def _layer(self) -> MergedAttention:
+        return MergedAttention(self.heads, self.normalization)
+
+    def init(self, generator: np.random.Generator, init: float, dim: int) -> RestrictedWeights:
+        """The authors' rule, see `MergedAttention.init`."""
+        return self._layer.restricted(self._layer.init(generator, init, dim))[1]
+
+    def predict(
+        self, weights: RestrictedWeights, prompts: Float[Array | np.ndarray, "P E T"]
+    ) -> Float[Array, " P"]:
+        """yhat, by the forward pass of the whole layer."""
+        return self._layer.predict(self._whole(weights), prompts)
+
+    def coefficients(self, weights: RestrictedWeights) -> Float[Array, " F"]:
+        """Those of the whole layer."""
+        return self._layer.coefficients(self._whole(weights))
+
+    def restricted(self, weights: RestrictedWeights) -> tuple[RestrictedAttention, RestrictedWeights]:
+        """Itself: it has no other blocks."""
+        return self, weights
+
+    def blocks(self, weights: RestrictedWeights) -> dict[str, Float[np.ndarray, "*axes"]]:
+        """v_i and U_i."""
+        return {"v": weights.v, "U": weights.U}
+
+    @staticmethod
+    def _whole(weights: RestrictedWeights) -> MergedWeights:
+        H, D, _ = weights.U.shape
+        zeros = jnp.zeros((H, D + 1, D + 1), dtype=weights.U.dtype)
+        return MergedWeights(zeros.at[:, -1, -1].set(weights.v), zeros.at[:, :-1, :-1].set(weights.U))
 
 
 class CubicWeights(NamedTuple):

@@ -170,16 +170,22 @@ class MergedAttention:
             self.dim, self.dim, list(sp.Matrix(list(moments.cross)) - moments.features * entries)
         )
 
+    def balance(self, i: int, j: int) -> FirstIntegral:
+        """<U_i, U_j>_F - v_i v_j of heads i and j (from 1), proven constant along the flow.
+
+        Raises:
+            IndexError: there is no such head.
+        """
+        if not (1 <= i <= self.heads and 1 <= j <= self.heads):
+            raise IndexError(f"Heads are numbered 1 ... {self.heads}; got {i} and {j}.")
+        inner = sp.Add(*(p * q for p, q in zip(self.U[i - 1], self.U[j - 1], strict=True)))
+        return verify(self.flow, inner - self.v[i - 1] * self.v[j - 1], source=_SOURCE)
+
     @cached_property
     def conserved(self) -> tuple[FirstIntegral, ...]:
         """The H x H matrix <U_i, U_j>_F - v_i v_j: its H (H + 1)/2 entries i <= j, each proven constant."""
-        return tuple(
-            verify(
-                self.flow,
-                sp.Add(*(p * q for p, q in zip(self.U[i], self.U[j], strict=True))) - self.v[i] * self.v[j],
-            )
-            for i, j in combinations_with_replacement(range(self.heads), 2)
-        )
+        pairs = combinations_with_replacement(range(1, self.heads + 1), 2)
+        return tuple(self.balance(i, j) for i, j in pairs)
 
     # --- optimum and fixed points
     # -----------------------------------------------------------------------------
@@ -310,10 +316,21 @@ class MergedAttention:
             "steps": 6001,
         }
 
+    def aligned(self, block: sp.Matrix) -> dict[sp.Symbol, sp.Expr]:
+        """The ansatz v_i = r_i s, U_i = r_i B for one D x D block B: all heads move along one direction r."""
+        embedding = {v: r * s for v, r in zip(self.v, self.directions, strict=True)}
+        for r, entries in zip(self.directions, self.U, strict=True):
+            embedding |= dict(zip(entries, r * block, strict=True))
+        return embedding
+
+    @property
+    def unit(self) -> sp.Expr:
+        """|r|^2 - 1, the relation that the directions obey."""
+        return sp.Add(*(r**2 for r in self.directions)) - 1
+
     def _aligned(self) -> Reduction:
-        r, modes = self.directions, sp.symbols(f"u_1:{self.dim + 1}")
-        embedding = self._along(s, sp.diag(*modes))
-        unit = sp.Add(*(x**2 for x in r)) - 1
+        modes, unit = sp.symbols(f"u_1:{self.dim + 1}"), self.unit
+        embedding = self.aligned(sp.diag(*modes))
         field = restrict(self.flow, embedding, state=(s, *modes), relations=(unit,))
         bracket = [
             c - f * s * x
@@ -325,12 +342,6 @@ class MergedAttention:
         _agree(self.loss.xreplace(embedding), loss, unit)
         observables = {"loss": loss, **{f"M_{d + 1}_{d + 1}": s * x for d, x in enumerate(modes)}}
         return Reduction(field, observables, "v_i = r_i s, U_i = r_i diag(u_d), |r| = 1")
-
-    def _along(self, size: sp.Expr, block: sp.Matrix) -> dict[sp.Symbol, sp.Expr]:
-        embedding = {v: r * size for v, r in zip(self.v, self.directions, strict=True)}
-        for r, entries in zip(self.directions, self.U, strict=True):
-            embedding |= dict(zip(entries, r * block, strict=True))
-        return embedding
 
     def _diagonal(self, name: str) -> list[sp.Expr]:
         """The entries of a moment that belong to (d, d)."""

@@ -97,8 +97,8 @@ def test_restriction_keeps_the_prediction(task):
     net = networks.MergedAttention(HEADS)
     prompts = task.data().prompts
     weights = net.init(np.random.default_rng(7), 0.5, DIM)
-    cubic, same = net.restricted(weights)
-    np.testing.assert_allclose(cubic.predict(same, prompts), net.predict(weights, prompts), rtol=1e-12)
+    held, same = net.restricted(weights)
+    np.testing.assert_allclose(held.predict(same, prompts), net.predict(weights, prompts), rtol=1e-12)
 
 
 def test_restriction_refuses_blocks_that_it_would_drop():
