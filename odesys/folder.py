@@ -42,7 +42,7 @@ def check_writable(folder: str | os.PathLike) -> Path:
     if target.exists() and any(target.iterdir()) and not _is_ours(target):
         raise ReportFolderError(
             f"`{folder}` is not empty and holds no report of ours (no {MARKER}), so it is not replaced. "
-            "Name a new or empty folder, or remove this one."
+            "Name a new or empty folder."
         )
     ancestor = target.parent
     while not ancestor.exists():

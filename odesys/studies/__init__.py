@@ -1,13 +1,13 @@
 """The roof: whole studies, from the loss to the verdict.
 
-Each module of this folder whose name has no leading underscore is a study, found by its file; to add one is to
-add a file. It holds
+Each module of this folder whose name has no leading underscore is a study, found by its file; to add one is
+to add a file. It holds
 
-    run(scale, seed, announce) -> StudyResult      the checks, with their figures and data
-    FIGURES: {name: draw}                          optional; draw(scale, seed, announce) -> (Picture, datasets by name)
+    run(scale, seed, announce) -> StudyResult    the checks, with their figures and data
+    FIGURES: {name: Drawing}                     optional; figures of a paper that can be drawn alone
 
-`scale` is "quick" or "full", `seed` seeds every random number, and `announce("what is done now")` tells the user
-about long steps. A study imports numbers and symbols inside its functions, so that listing studies costs nothing.
+`scale` is "quick" or "full", `seed` seeds every random number, and `announce("what is done now")` tells the
+user about long steps. A study is imported when it is run, so that listing studies costs nothing.
 """
 
 from __future__ import annotations

@@ -1,0 +1,210 @@
+"""The command line: `odesys check` runs studies and writes a report.
+
+Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 wrong usage or a faulty input;
+130 interrupted by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from odesys import studies
+from odesys.folder import ReportFolderError, check_writable
+from odesys.report import Picture, Report, add_pictures
+
+__all__ = ["main"]
+
+DEFAULT_FOLDER = Path("odesys-report")
+
+#: The seed of the linear-attention paper's own runs.
+DEFAULT_SEED = 10
+
+INTERRUPTED = 130
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class UsageFault(ValueError):
+    """What the user asked for cannot be done as asked; the message says why and what to do."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; faults are one line on stderr, never a traceback."""
+    try:
+        given = None if arguments is None else list(arguments)
+        code = app(given, prog_name="odesys", standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except (UsageFault, ReportFolderError) as error:
+        return _fault(error, 2)
+    except Exception as error:
+        # Typer's usage errors share this method but, from one release to the next, no importable class.
+        if hasattr(error, "format_message"):
+            return _fault(f"{error.format_message().rstrip('.')}. See odesys --help.", 2)
+        if not isinstance(error, _broken_runs()):
+            raise
+        return _fault(error, 1)
+    # Typer answers Ctrl-C with this code or with Abort, from one release to the next.
+    return _fault("interrupted; the report folder is as it was.", code) if code == INTERRUPTED else code
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib import metadata
+
+        print(f"odesys {metadata.version('odesys')}")
+        raise typer.Exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Derive gradient flows, run them, explain their fixed points, and judge all of it by training."""
+    del version
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(2)
+
+
+@app.command()
+def check(
+    study: Annotated[
+        list[str] | None, typer.Argument(metavar="[STUDY]...", help="Which studies; all of them by default.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Paper-size runs instead of quick ones.")] = False,
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only draw this figure of a paper; may be repeated."),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seeds every random number.")
+    ] = DEFAULT_SEED,
+    out: Annotated[Path, typer.Option(help="The report folder; an earlier report in it is replaced.")] = (
+        DEFAULT_FOLDER
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as one JSON object.")] = False,
+) -> int:
+    """Derive, integrate, train, compare: a table of verdicts, and a report with figures and data."""
+    chosen = tuple(dict.fromkeys(study or studies.names()))
+    unknown = [name for name in chosen if name not in studies.names()]
+    if unknown:
+        raise UsageFault(f"There is no study {unknown[0]!r}; the studies are {', '.join(studies.names())}.")
+    scale = "full" if full else "quick"
+    check_writable(out)
+    _enable_float64()
+    if figure:
+        return _draw(tuple(dict.fromkeys(figure)), scale, seed, out, as_json)
+    return _judge(chosen, scale, seed, out, as_json)
+
+
+def _judge(chosen: Sequence[str], scale: studies.Scale, seed: int, out: Path, as_json: bool) -> int:
+    results = []
+    with _progress() as announce:
+        for name in chosen:
+            results.append(
+                studies.run(name, scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
+            )
+        announce("writing the report")
+        report = Report(
+            f"odesys check {' '.join(chosen)}",
+            [check for result in results for check in result.checks],
+            [picture for result in results for picture in result.figures],
+            {name: dataset for result in results for name, dataset in result.data.items()},
+        )
+        page = report.save(out)
+    if as_json:
+        print(report.to_json())
+    else:
+        console = _terminal()
+        console.print(report.table())
+        console.print(Text(report.summary, style="bold green" if report.passed else "bold red"))
+        console.print(
+            f"The report with figures and data is {page}", soft_wrap=True, highlight=False, markup=False
+        )
+    return 0 if report.passed else 1
+
+
+def _draw(wanted: Sequence[str], scale: studies.Scale, seed: int, out: Path, as_json: bool) -> int:
+    known = studies.figures()
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise UsageFault(f"There is no figure {unknown[0]!r}; the figures are {', '.join(sorted(known))}.")
+    pictures: list[Picture] = []
+    data = {}
+    with _progress() as announce:
+        for name in wanted:
+            picture, datasets = known[name](scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
+            pictures.append(picture)
+            data |= datasets
+    paths = [str(path) for path in add_pictures(out, pictures, data)]
+    if as_json:
+        print(json.dumps({"figures": paths, "data": [str(out / "data" / f"{name}.nc") for name in data]}))
+    else:
+        print("\n".join(paths))
+    return 0
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[studies.Announce]:
+    """Tell on stderr what is being done: one moving line on a terminal, a line per step elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        start = time.perf_counter()
+        yield lambda text: print(
+            f"[{time.perf_counter() - start:5.1f} s] {text}", file=sys.stderr, flush=True
+        )
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        line = progress.add_task("starting", total=None)
+        yield lambda text: progress.update(line, description=text)
+
+
+def _terminal() -> Console:
+    """Standard output; wide where it is not a terminal, so that logs keep a row in a line."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=120)
+
+
+def _enable_float64() -> None:
+    # Theory and training are compared to better than float32 resolves. This process is the command's own, so
+    # the switch is global here and only here. No persistent compilation cache is set up: compiled code in a
+    # folder shared by unlike machines may not run on all of them. README says how a user sets one up.
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+
+def _broken_runs() -> tuple[type[Exception], ...]:
+    """The errors by which a run or a proof says that it broke off: findings, not faults of the program."""
+    from odesys.integrators.errors import IntegrationError
+    from odesys.simulation.descent import DescentError
+    from symbolic import errors
+
+    return (IntegrationError, DescentError, *(getattr(errors, name) for name in errors.__all__))
+
+
+def _fault(message: object, code: int) -> int:
+    print(f"odesys: {' '.join(str(message).split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
