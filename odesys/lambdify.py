@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import FunctionType
 from typing import Any
 
@@ -14,6 +14,7 @@ import sympy as sp
 from odesys.printers import SCALAR_FUNCTIONS, UnsupportedExpressionError, namespace, printer, unsupported
 from odesys.rewriting import balanced, filled, guarded
 from odesys.system import MapSystem, ODESystem
+from odesys.tangent import jacobian_program
 from symbolic.field import IteratedMap, VectorField
 
 __all__ = ["CompiledField", "UnsupportedExpressionError", "compile_expressions", "compile_field"]
@@ -128,7 +129,7 @@ class _Rule:
         # Real stand-ins: d|x|/dx is sign(x) only for real x, and names such as "lambda" are no Python names.
         self._symbols = _real_symbols(symbols)
         self._state = [self._symbols[x] for x in rule.state]
-        self._expressions = [filled(f.xreplace(self._symbols)) for f in rule.rhs]
+        self._expressions = [f.xreplace(self._symbols) for f in rule.rhs]
         self._backend = backend
         self._function = _function(self._expressions, self._symbols, backend)
         self._stack = _stack_numpy if backend == "numpy" else _stack_jax
@@ -142,17 +143,7 @@ class _Rule:
 
     @cached_property
     def _jacobian_function(self):
-        entries = [_derivative(f, x) for f in self._expressions for x in self._state]
-        return _function(entries, self._symbols, self._backend)
-
-
-def _derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    # A right-hand side that jumps has the derivative zero on both sides, and none at the jump.
-    steps = (sp.floor, sp.ceiling)
-    return expression.diff(symbol).replace(
-        lambda e: isinstance(e, sp.DiracDelta) or (isinstance(e, (sp.Derivative, sp.Subs)) and e.has(*steps)),
-        lambda _: sp.S.Zero,
-    )
+        return _function(self._expressions, self._symbols, self._backend, with_respect_to=self._state)
 
 
 def _stack_numpy(function, t, y, args, leading):
@@ -178,20 +169,22 @@ def _stack_jax(function, t, y, args, leading):
     return jnp.stack(rows).reshape(*leading, *shape)
 
 
-def _function(expressions: list[sp.Expr], symbols: dict[sp.Symbol, sp.Symbol], backend: str) -> Any:
-    """Code with common subexpressions computed once; `symbols` maps the user's arguments to the code's.
+def _function(
+    expressions: list[sp.Expr],
+    symbols: dict[sp.Symbol, sp.Symbol],
+    backend: str,
+    with_respect_to: Sequence[sp.Symbol] = (),
+) -> Any:
+    """Code with common subexpressions computed once, of the expressions or of their derivatives, row by row.
 
-    For NumPy the function's `scalar` is the same code over Python floats, several times faster on numbers.
+    `symbols` maps the user's arguments to the code's. For NumPy the function's `scalar` is the same code over
+    Python floats, several times faster on numbers.
     """
     fit = [guarded(balanced(filled(e))) for e in expressions]
-    names = namespace(backend, fit)
-    code = printer(backend)
+    program = partial(jacobian_program, state=with_respect_to) if with_respect_to else True
+    options = {"modules": [namespace(backend, fit)], "printer": printer(backend), "docstring_limit": 0}
     try:
-        function = sp.lambdify(
-            list(symbols.values()), fit, modules=[names], printer=code, cse=True, docstring_limit=0
-        )
-    except UnsupportedExpressionError:
-        raise
+        function = sp.lambdify(list(symbols.values()), fit, cse=program, **options)
     except (NotImplementedError, ValueError, TypeError) as error:
         named = {short: symbol for symbol, short in symbols.items()}
         raise unsupported(error, [e.xreplace(named) for e in expressions], backend) from None
@@ -227,6 +220,6 @@ def _require_double_precision() -> None:
 
     if not jax.config.jax_enable_x64:
         raise RuntimeError(
-            "JAX computes in single precision, in which a flow loses its invariants; got jax_enable_x64 = "
+            "JAX computes in single precision, in which flows lose their invariants; got jax_enable_x64 = "
             "False. Compile and call inside `with jax.enable_x64(True):`, or enable it when the program starts."
         )

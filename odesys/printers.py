@@ -77,24 +77,19 @@ class _Spelling:
         return f"fixed({self._print_Max(expr)})"
 
     def _print_Heaviside(self, expr):
-        return self._nested_call("heaviside", expr.args)
+        return self._call("heaviside", expr.args)
 
     def _print_WrightOmega(self, expr):
-        return self._nested_call("wrightomega", expr.args)
+        return self._call("wrightomega", expr.args)
 
-    def _print_LambertW(self, expr):
-        branch = expr.args[1] if len(expr.args) > 1 else sp.S.Zero
-        if branch not in (0, -1):
-            raise UnsupportedExpressionError(
-                f"{expr} is complex: only the branches 0 and -1 of LambertW are real; got branch {branch}."
-            )
-        return self._nested_call("lambertw", (expr.args[0], branch))
+    def _print_RealLambertW(self, expr):
+        return self._call("lambertw", expr.args)
 
-    def _nested_call(self, name, args):
+    def _call(self, name, args):
         return f"{name}({', '.join(self._print(arg) for arg in args)})"
 
     def _print_special(self, expr):
-        return self._nested_call(_SPECIAL[type(expr).__name__], expr.args)
+        return self._call(_SPECIAL[type(expr).__name__], expr.args)
 
 
 for _name in _SPECIAL:

@@ -16,7 +16,7 @@ import sympy as sp
 
 from symbolic.zero import is_zero
 
-__all__ = ["Guarded", "Largest", "WrightOmega", "balanced", "filled", "guarded"]
+__all__ = ["balanced", "filled", "guarded"]
 
 #: Terms of the Taylor polynomial that replaces the value at a removable singularity: f, f' and f'' are right.
 _TAYLOR_TERMS = 3
@@ -25,17 +25,35 @@ _TAYLOR_TERMS = 3
 class Largest(sp.Function):
     """The largest of its arguments, as a shift that cancels: constant for every derivative."""
 
+    def _eval_derivative(self, symbol):
+        return sp.S.Zero
+
+
+class RealLambertW(sp.Function):
+    """RealLambertW(z, k), the real solution of  w exp(w) = z  on branch k = 0 or -1."""
+
+    nargs = 2
+
+    def fdiff(self, argindex=1):
+        return sp.exp(-self) / (1 + self)  # SymPy's W / (z (1 + W)) is 0/0 at z = 0
+
 
 class WrightOmega(sp.Function):
     """omega(u), the real solution of  w + log w = u;  LambertW(exp(u)) without computing exp(u)."""
 
     nargs = 1
 
+    def fdiff(self, argindex=1):
+        return self / (1 + self)
+
 
 class Guarded(sp.Function):
     """Guarded(x, condition, safe) is x where the condition holds and `safe` elsewhere."""
 
     nargs = 3
+
+    def _eval_derivative(self, symbol):
+        return sp.Piecewise((self.args[0].diff(symbol), self.args[1]), (0, True))
 
 
 def filled(expression: sp.Expr) -> sp.Expr:
@@ -54,12 +72,10 @@ def balanced(expression: sp.Expr) -> sp.Expr:
     numerator and denominator are merged into one, so that exp(2000) / (1 + exp(2000)) is 1 and not NaN.
     LambertW(exp(u)) becomes WrightOmega(u) for the same reason.
     """
-    if not expression.has(sp.exp):
+    if not expression.has(sp.exp, sp.LambertW):
         return expression
-    if isinstance(expression, sp.LambertW) and len(expression.args) == 1:
-        logarithm = _log_of_positive(expression.args[0])
-        if logarithm is not None:
-            return WrightOmega(balanced(logarithm))
+    if isinstance(expression, sp.LambertW):
+        return _real_lambertw(*expression.args)
     if isinstance(expression, (sp.Mul, sp.Pow)) and not isinstance(expression, sp.exp):
         product = _balanced_product(expression)
         if product is not None:
@@ -108,7 +124,7 @@ def _taylor(function: sp.Expr, symbol: sp.Symbol, centre: sp.Expr) -> sp.Expr | 
 
 
 def _balanced_product(product: sp.Expr) -> sp.Expr | None:
-    """The product with its exponential sums divided by their largest terms; None if none is in a denominator."""
+    """The product with its exponential sums divided by their largest terms; None if no denominator is one."""
     factors = [factor.as_base_exp() for factor in sp.Mul.make_args(product)]
     sums = {
         base: _exponential_terms(base) for base, _ in factors if isinstance(base, sp.Add) and base.has(sp.exp)
@@ -156,6 +172,17 @@ def _expm1(exponent: sp.Expr) -> sp.Expr:
     from sympy.codegen.cfunctions import expm1
 
     return expm1(exponent)
+
+
+def _real_lambertw(argument: sp.Expr, branch: sp.Expr = sp.S.Zero) -> sp.Expr:
+    if branch not in (0, -1):
+        raise ValueError(
+            f"LambertW({argument}, {branch}) is complex: only its branches 0 and -1 are real; got {branch}."
+        )
+    logarithm = _log_of_positive(argument) if branch == 0 else None
+    if logarithm is not None:
+        return WrightOmega(balanced(logarithm))
+    return RealLambertW(balanced(argument), branch)
 
 
 def _log_of_positive(expression: sp.Expr) -> sp.Expr | None:

@@ -26,7 +26,7 @@ def wrightomega(u: Any, xp: ModuleType) -> Any:
 
 
 def lambertw(z: Any, branch: int, xp: ModuleType) -> Any:
-    """W(z), the real solution of  w exp(w) = z:  w >= -1 on branch 0, w <= -1 on branch -1; NaN if not real."""
+    """W(z), the real w with  w exp(w) = z;  w >= -1 on branch 0, w <= -1 on branch -1; NaN if none."""
     distance = 2 * (math.e * z + 1)
     p = (1 if branch == 0 else -1) * xp.sqrt(xp.maximum(distance, 0.0))
     near = -1 + p - p**2 / 3 + 11 * p**3 / 72
