@@ -54,20 +54,22 @@ def checks(model: MergedAttention) -> list[Check]:
 
 
 def _moments() -> Check:
-    """S and E[z z^T] for symbolic D, specialised to D = 3, against the derivation with explicit
-    coordinates."""
+    """The moments for symbolic D, specialised to D = 3, against the derivation with explicit coordinates."""
     general, explicit = task.eigenbasis_moments().at(3), task.explicit_moments(sp.diag(*task.eigenvalues(3)))
-    residuals = [*(general.S - explicit.S), *(general.features - explicit.features), *(general.cross -
-    explicit.cross)] return identity("derive: moments for every D agree with explicit D = 3", residuals,
-    source="Isserlis' theorem")
+    pairs = [(getattr(general, name), getattr(explicit, name)) for name in ("S", "cross", "features")]
+    return identity(
+        "derive: moments for every D agree with explicit D = 3",
+        [entry for one, other in pairs for entry in one - other],
+        source="Isserlis' theorem",
+    )
 
 
 def _prediction(model: MergedAttention) -> Check:
     x, q = (sp.Matrix(sp.symbols(f"{name}_1:{model.dim + 1}")) for name in "xq")
     y = sp.Symbol("y")
     gap = model.token_contribution(x, y, q) - (y * x.T * model.M * q)[0]
-    return identity("derive: the literal attention layer predicts beta^T M x_q", [gap], source=f"{PAPER},
-    section 2")
+    source = f"{PAPER}, section 2"
+    return identity("derive: the literal attention layer predicts beta^T M x_q", [gap], source=source)
 
 
 def _white_equation(model: MergedAttention) -> Check:
@@ -75,10 +77,8 @@ def _white_equation(model: MergedAttention) -> Check:
     (sigma,) = field.state
     c, a = sp.sqrt(model.dim) * merged.lam**2, 1 + sp.Integer(1 + model.dim) / task.N
     paper = 2 * c / merged.tau * sigma * (1 - a * merged.lam * sigma)
-    return identity(
-        "derive: white reduction is logistic", [field.rhs[0] - paper], source=f"{PAPER}, the flow behind Eq.
-        10"
-    )
+    source = f"{PAPER}, the flow behind Eq. 10"
+    return identity("derive: white reduction is logistic", [field.rhs[0] - paper], source=source)
 
 
 def _riccati_equation(model: MergedAttention) -> Check:
@@ -86,8 +86,8 @@ def _riccati_equation(model: MergedAttention) -> Check:
     (y,) = field.state
     c, kappa = sp.sqrt(model.dim) * merged.lam**2, merged.lam**3 * (1 + sp.Integer(1 + model.dim) / task.N)
     hand = 2 * (c * y - kappa * merged.P * y**2 + kappa * merged.Q) / merged.tau
-    return identity("derive: unbalanced white starts obey a Riccati equation", [field.rhs[0] - hand],
-    source="by hand")
+    name = "derive: unbalanced white starts obey a Riccati equation"
+    return identity(name, [field.rhs[0] - hand], source="by hand")
 
 
 def _invariant(model: MergedAttention, block: sp.Matrix) -> Check:

@@ -1,5 +1,4 @@
-"""Integrators, reduced equations and closed forms held together on the full population flow, all H (D^2 + 1)
-weights."""
+"""Integrators, reduced equations and closed forms held together on the population flow of all weights."""
 
 from __future__ import annotations
 
@@ -14,8 +13,16 @@ from odesys.comparison import check_order
 from odesys.evaluation import evaluate
 from odesys.integrators.contract import solve
 from odesys.simulation.observables import effective_start
-from odesys.studies.merged.setting import CONTEXT, EIGENVALUES, FORTY_DIGITS, HALF_TIMES, PAPER, WHITE,
-numbers from odesys.system import ODESystem
+from odesys.studies.merged.setting import (
+    CONTEXT,
+    EIGENVALUES,
+    FORTY_DIGITS,
+    HALF_TIMES,
+    PAPER,
+    WHITE,
+    numbers,
+)
+from odesys.system import ODESystem
 from symbolic.linear_attention import merged
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ __all__ = ["Findings", "Flow", "checks", "features", "from_run", "half_times", "
 class Flow:
     """The full flow of a derived model at the paper's numbers, and the reductions that speak of it.
 
-    `scalar` is the model of one head: its reductions are those of any number of heads, and proven much faster.
+    `scalar` is the model of one head: its reductions are those of any number of heads, proven much faster.
     """
 
     model: MergedAttention
@@ -50,10 +57,12 @@ class Flow:
         known = numbers(eigenvalues, **{"lambda": eigenvalues[0]}, **others)
         return ODESystem(field, {p.name: known[p.name] for p in field.parameters})
 
-    def law(self, name: str, start: dict, times: np.ndarray, **others: float) -> Dataset:
+    def law(
+        self, name: str, start: dict, times: np.ndarray, *, eigenvalues=WHITE, **others: float
+    ) -> Dataset:
         """The closed form of a white reduction at the paper's numbers."""
         reduction, law = self.scalar.reductions[name], self.scalar.closed_forms[name]
-        values = self.reduced(name, WHITE, **others)
+        values = self.reduced(name, eigenvalues, **others)
         named = {p.name: value for p, value in zip(values.field.parameters, values.args, strict=True)}
         return evaluate(law, start, times, named, observables=reduction.observables)
 
@@ -76,8 +85,13 @@ class Flow:
         observables = {"loss": model.loss, "sigma": model.M.trace() / model.dim}
         start = self.start(weights)
         return solve(
-            self.system(eigenvalues), start, times, method=method, rtol=rtol, observables=observables,
-            **options
+            self.system(eigenvalues),
+            start,
+            times,
+            method=method,
+            rtol=rtol,
+            observables=observables,
+            **options,
         )
 
 
@@ -190,13 +204,14 @@ def _aligned(flow: Flow) -> Check:
     )
 
 
-def reduced_course(flow: Flow, s: float, u: np.ndarray, times: np.ndarray) -> Dataset:
+def reduced_course(
+    flow: Flow, s: float, u: np.ndarray, times: np.ndarray, *, eigenvalues=EIGENVALUES
+) -> Dataset:
     """The aligned reduction from s and u_1 ... u_D."""
     reduction = flow.scalar.reductions["aligned"]
     start = {"s": s} | {f"u_{d}": float(value) for d, value in enumerate(u, 1)}
-    return solve(
-        flow.reduced("aligned", EIGENVALUES), start, times, method="DOP853", rtol=1e-11, observables=reduction.observables
-    )
+    system, observables = flow.reduced("aligned", eigenvalues), reduction.observables
+    return solve(system, start, times, method="DOP853", rtol=1e-11, observables=observables)
 
 
 def _backends(flow: Flow) -> list[Check]:
@@ -208,9 +223,10 @@ def _backends(flow: Flow) -> list[Check]:
     jax = flow.solve(weights, EIGENVALUES, times, "Dopri8", rtol, invariants=balances)
     gap = max(float(np.abs(scipy[name] - jax[name]).max()) for name in flow.model.flow.names)
     drift = max(float(np.abs(run["invariant_drift"]).max()) for run in (scipy, jax))
+    reason = "10 times the rtol 1e-8 of both"
     return [
-        Check("flow: SciPy and diffrax agree", gap, 0.0, 10 * rtol, "", "10 times the rtol 1e-8 of both"),
-        Check("flow: drift of <U_i, U_j> - v_i v_j", drift, 0.0, 10 * rtol, PAPER, "10 times the rtol 1e-8 of both"),
+        Check("flow: SciPy and diffrax agree", gap, 0.0, 10 * rtol, "one against the other", reason),
+        Check("flow: drift of <U_i, U_j> - v_i v_j", drift, 0.0, 10 * rtol, PAPER, reason),
     ]
 
 

@@ -21,13 +21,13 @@ __all__ = ["figure_one", "small_starts", "white_course"]
 
 
 def figure_one(training: Training, theory: Dataset) -> Picture:
-    """Fig. 1 of the paper: one abrupt drop of the loss, the same for attention and for MLP(z), with our
-    theory."""
+    """Fig. 1 of the paper: one abrupt drop of the loss, for attention and for MLP(z), with our theory."""
     axes, clock = new_axes(), training.clock
     steps = training.run["step"].values
-    axes.plot(steps, training.run["loss"], color=COLOURS[0], linewidth=2.2, label="attention, all weights
-    free") axes.plot(steps, training.restricted["loss"], color=COLOURS[1], linewidth=2.2, label="attention, v
-    and U free") marks = slice(None, None, max(1, steps.size // 25))
+    curves = {"attention, all weights free": training.run, "attention, v and U free": training.restricted}
+    for colour, (label, run) in zip(COLOURS, curves.items(), strict=False):
+        axes.plot(steps, run["loss"], color=colour, linewidth=2.2, label=label)
+    marks = slice(None, None, max(1, steps.size // 25))
     axes.plot(
         steps[marks],
         training.cubic["loss"][marks],
@@ -38,20 +38,19 @@ def figure_one(training: Training, theory: Dataset) -> Picture:
         label="MLP on cubic features",
     )
     theory_steps = clock.step(theory["time"].values)
-    axes.plot(theory_steps, theory["loss"], color="black", linestyle="--", label=f"theory, {DIM + 1}
-    equations") axes.set(xlabel="steps of gradient descent", ylabel="loss", xlim=(0, steps[-1]), ylim=(0,
-    None)) levels(axes, {"L*": OPTIMAL_LOSS})
+    label = f"theory, {DIM + 1} equations"
+    axes.plot(theory_steps, theory["loss"], color="black", linestyle="--", label=label, zorder=4)
+    axes.set(xlabel="steps of gradient descent", ylabel="loss", xlim=(0, steps[-1]), ylim=(0, None))
+    levels(axes, {"L*": OPTIMAL_LOSS})
     axes.legend(frameon=False)
     return Picture(
         "merged-1",
         axes.figure,
-        f"Training loss of linear attention with merged key and query (D = {DIM}, N = {CONTEXT}, H = {HEADS},
-        " f"P = {training.sequences}) and the derived flow from the same start: after Fig. 1 of
-        arXiv:2501.16265. "
-        "The theory knows no finite sample, so it drops a few percent of the time apart.",
-        "Loss over training steps: four curves stay on a plateau at 1, drop abruptly together and settle near
-        the "
-        "dotted line of the smallest loss.",
+        f"Training loss of linear attention with merged key and query (D = {DIM}, N = {CONTEXT}, "
+        f"H = {HEADS}, P = {training.sequences}) and the derived flow from the same start, after Fig. 1 of "
+        "arXiv:2501.16265. The theory knows no finite sample, so its drop comes a few percent apart.",
+        "Loss over training steps: four curves stay on a plateau near 1, drop abruptly together and settle "
+        "near the dotted line of the smallest loss.",
     )
 
 
@@ -76,7 +75,7 @@ def small_starts(errors: Mapping[str, tuple[np.ndarray, np.ndarray, float]]) -> 
     return Picture(
         "merged-small-starts",
         axes.figure,
-        "How the theories' errors fall with the size of the start: eps^2 ln(1/eps) for a white covariance, eps
-        else.",
+        "How the theories' errors fall with the size eps of the start: as eps^2 ln(1/eps) for a white "
+        "covariance, as eps otherwise.",
         "Log-log plot with two families of markers on straight lines of slopes two and one.",
     )

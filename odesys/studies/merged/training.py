@@ -31,8 +31,7 @@ FEATURES = (DIM + 1) * (DIM + 2) // 2 * DIM
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """One run at the paper's settings: P sequences, seed, covariance turned at random as in the authors'
-    code."""
+    """One run at the paper's settings on P sequences, the covariance turned at random as the authors do."""
 
     sequences: int
     seed: int
@@ -40,8 +39,12 @@ class Training:
     @cached_property
     def task(self) -> tasks.LinearRegression:
         return tasks.linear_regression(
-            dim=DIM, context=CONTEXT, eigenvalues=EIGENVALUES, sequences=self.sequences, seed=self.seed,
-            rotate=True
+            dim=DIM,
+            context=CONTEXT,
+            eigenvalues=EIGENVALUES,
+            sequences=self.sequences,
+            seed=self.seed,
+            rotate=True,
         )
 
     @cached_property
@@ -69,9 +72,9 @@ class Training:
         )
 
     def loss_of(self, M: np.ndarray):
-        """Mean and standard error of the loss of the predictor beta^T M x_q on this run's data, M in the
-        eigenbasis.""" turned = self.task.basis @ M @ self.task.basis.T
-        return estimate(self.task, lambda prompts, labels: (labels - cubic_features(prompts) @ turned.reshape(-1)) ** 2)
+        """Mean and standard error of the loss of beta^T M x_q on this run's data, M in the eigenbasis."""
+        turned = (self.task.basis @ M @ self.task.basis.T).reshape(-1)
+        return estimate(self.task, lambda prompts, labels: (labels - cubic_features(prompts) @ turned) ** 2)
 
 
 def checks(training: Training, optimum: np.ndarray, theory: Dataset) -> list[Check]:
@@ -84,17 +87,15 @@ def checks(training: Training, optimum: np.ndarray, theory: Dataset) -> list[Che
     """
     judged = partial(drop_time, training, theory)
     drop = judged(training.clock)
-    slow = clock.Clock(training.clock.step_time / 2, description="the factor 2 of a mean squared error forgotten")
+    slow = clock.Clock(training.clock.step_time / 2, description="without the factor 2 of a squared loss")
+    short = clock.merged(training.task, RATE, "mean")
+    twin = "descent: MLP on cubic features trains as attention does"
     return [
         *_end(training, optimum),
         drop,
         control(judged, slow, name="clock without the factor 2 of a squared loss", true=drop),
-        control(
-            judged, clock.merged(training.task, RATE, "mean"), name="clock without the authors' factor N", true=drop
-        ),
-        same_curve(
-            "descent: MLP on cubic features trains as attention does", training.restricted, training.cubic, 1e-10
-        ),
+        control(judged, short, name="clock without the authors' factor N", true=drop),
+        same_curve(twin, training.restricted, training.cubic, 1e-10),
         _statistics(training.seed),
     ]
 
@@ -144,8 +145,10 @@ def drop_time(training: Training, theory: Dataset, judged: Clock) -> Check:
 
 
 def crossing(times: np.ndarray, values: np.ndarray, level: float) -> float:
-    """The first time at which a falling course reaches a level, by linear interpolation."""
+    """The first time at which a falling course reaches a level, by linear interpolation; nan if it never does."""
     after = int(np.argmax(values <= level))
+    if after == 0:
+        return float("nan")
     t, v = times[after - 1 : after + 1], values[after - 1 : after + 1]
     return float(t[0] + (level - v[0]) / (v[1] - v[0]) * (t[1] - t[0]))
 
@@ -153,24 +156,28 @@ def crossing(times: np.ndarray, values: np.ndarray, level: float) -> float:
 def same_curve(name: str, one: Dataset, other: Dataset, tolerance: float) -> Check:
     """Two runs have one loss curve."""
     gap = float(np.abs(one["loss"] - other["loss"]).max())
-    return Check(name, gap, 0.0, tolerance, f"{PAPER}, Fig. 1", "rounding, summed in another order over the run")
+    return Check(
+        name, gap, 0.0, tolerance, f"{PAPER}, Fig. 1", "rounding, summed in another order over the run"
+    )
 
 
 def _statistics(seed: int) -> Check:
-    """Descent through the sufficient statistics against autodiff of the raw sequences, small data, large
-    weights."""
+    """Descent through the sufficient statistics against autodiff of the raw sequences, on small data."""
     task = tasks.linear_regression(dim=3, context=7, sequences=50, seed=seed)
     runs = [
-        descend(networks.MergedAttention(2), task, init=0.3, rate=1e-4, steps=21, seed=seed,
-        gradient=gradient) for gradient in ("full", "raw")
+        descend(
+            networks.MergedAttention(2), task, init=0.3, rate=1e-4, steps=21, seed=seed, gradient=gradient
+        )
+        for gradient in ("full", "raw")
     ]
     return same_curve("descent: sufficient statistics train as raw sequences do", *runs, 1e-12)
 
 
 def moment_scores(sequences: int, seed: int, theory: np.ndarray) -> Check:
     """Largest |sampled - theory|/standard error over E[z z^T], against Bonferroni's bound at level 1e-3."""
-    task = tasks.linear_regression(dim=DIM, context=CONTEXT, eigenvalues=EIGENVALUES, sequences=sequences,
-    seed=seed)
+    task = tasks.linear_regression(
+        dim=DIM, context=CONTEXT, eigenvalues=EIGENVALUES, sequences=sequences, seed=seed
+    )
 
     def products(prompts, labels):
         z = cubic_features(prompts)
