@@ -136,7 +136,7 @@ def identity(
     if not residuals:
         raise ValueError(f"{name!r} has no residuals, so there is nothing to check.")
     unproven = sum(is_zero(residual) is not True for residual in residuals)
-    reason = reason or f"exact: the number of identities not proven by algebra, of {len(residuals)}"
+    reason = reason or f"exact: counts what algebra does not prove, of {len(residuals)}"
     return Check(name, unproven, 0, 0, source, reason, study)
 
 
