@@ -49,7 +49,7 @@ def test_the_logistic_study_holds_in_every_room(logistic):
 
 
 def test_its_faults_are_caught_by_a_wide_margin(logistic):
-    # 27.6 * (1 - 1/1.01) = 0.274, and a tenth of the slope 1/4 times ln 9, against tolerances of 1e-8 and 0.02.
+    # 27.6 (1 - 1/1.01) = 0.274, and a tenth of ln 9 at the slope 1/4, against tolerances of 1e-8 and 0.02.
     faults = {check.name: abs(check.measured - check.expected) for check in logistic.checks if check.planted}
     assert faults["control: rate 1.01 instead of 1"] == pytest.approx(0.27357, abs=1e-4)
     assert faults["control: clock 10 % too fast"] > 0.05
