@@ -54,9 +54,10 @@ def iterate(
     for step in range(steps):
         state = rule(step, state, args)
         if not np.all(np.isfinite(state)):
+            values = dict(zip(system.map.names, state.tolist(), strict=True))
             raise OverflowError(
-                f"The map leaves the finite numbers at step {step + 1} of {steps}: "
-                f"{dict(zip(system.map.names, state.tolist(), strict=True))}. Iterate fewer steps, or start elsewhere."
+                f"The map leaves the finite numbers at step {step + 1} of {steps}: {values}. "
+                "Take fewer steps, or start elsewhere."
             )
         if (step + 1) % every == 0:
             kept[:, (step + 1) // every] = state

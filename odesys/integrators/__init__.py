@@ -1,1 +1,1 @@
-"""Stepping time: one contract (`contract.solve`), two thin backends (SciPy, diffrax) that return plain arrays."""
+"""Stepping time: one contract (`contract.solve`), two thin backends (SciPy, diffrax) with plain arrays."""

@@ -42,24 +42,26 @@ def solve(
 ) -> xr.Dataset:
     """Integrate  dx/dt = f(t, x; p),  x(times[0]) = y0,  in double precision.
 
-    Every step's estimated error is at most  atol_i + rtol |x_i|  (root mean square over the components i), and
-    every requested time is the end of a step (LSODA and BDF: a point of the polynomial that they step with), so
-    that outputs are as accurate as steps, near equilibria too.
+    The estimated error of every step is at most  atol_i + rtol |x_i|  (root mean square over the components
+    i). Every requested time is the end of a step (for LSODA and BDF a point of the polynomial that they step
+    with), so that outputs are as accurate as steps, near equilibria too.
 
-    Method: "RK45", "DOP853", "LSODA", "Radau", "BDF" (SciPy) or "Tsit5", "Dopri8", "Kvaerno5" (diffrax). None
-    takes DOP853, whose global error stays closest to the tolerance, unless it has not arrived after 10 000 steps
-    and stability, not accuracy, limits its steps there (the system is stiff); then Radau starts anew. The choice is
-    recorded. Of the others, LSODA and BDF are cheapest for loose tolerances but lose two to three digits over long
-    growth; Tsit5 and Dopri8 compile once for each field and are then the fastest.
+    Method: "RK45", "DOP853", "LSODA", "Radau", "BDF" (SciPy) or "Tsit5", "Dopri8", "Kvaerno5" (diffrax).
+    None takes DOP853, whose global error stays closest to the tolerance. If DOP853 has not arrived after
+    10 000 steps, and stability instead of accuracy limits its steps (the system is stiff), Radau starts
+    anew. The choice is recorded. LSODA and BDF are the cheapest at loose tolerances but lose two to three
+    digits over long growth; Tsit5 and Dopri8 compile once for each field and are the fastest thereafter.
 
-    Absolute tolerance: `atol=None` means  atol_i = rtol * max(|y0_i|, s)  where s is the smallest non-zero |y0_j|;
-    if all components start at zero, s is the smaller of 1 and  max_j |f_j(t0, 0)| (t1 - t0),  or 1 if f vanishes
-    too. Hence a start of 1e-12 is resolved to rtol * 1e-12, and a component that starts at zero to rtol times the
-    smallest start of the others. A number holds for all components; a mapping or a sequence gives one for each.
+    Absolute tolerance: `atol=None` means  atol_i = rtol * max(|y0_i|, s)  where s is the smallest non-zero
+    |y0_j|. If every component starts at zero, max(...) is the smaller of 1 and max_j |f_j(t0, 0)| (t1 - t0),
+    or 1 if f vanishes too. So a start of 1e-12 is resolved to rtol * 1e-12, and a component that starts at
+    zero to rtol times the smallest start of the others. A number holds for all components; a mapping or a
+    sequence gives one for each.
 
-    Discontinuities in x are found by step rejection alone. Where f jumps at times that can be read off a
-    Piecewise, Heaviside or sign of a polynomial in the field's `time`, a step ends and a new one begins there, so
-    that no pulse is stepped over; other jumps in time (floor, sin(t) > 0) are not known in advance.
+    Discontinuities: jumps of f that depend on x are found by the rejection of steps alone. Where f jumps at
+    times that can be read off (inequalities of a Piecewise, Heaviside, sign, with polynomials of the field's
+    `time`), a step ends and a new one begins, so that no pulse is stepped over. Other jumps in time, such as
+    floor(t) or sin(t) > 0, are not known in advance: put a requested time or two inside each pulse.
 
     Args:
         system: the flow and its numbers.
@@ -71,13 +73,14 @@ def solve(
         max_steps: the number of steps, accepted or not, after which the run fails.
     Returns:
         A dataset with dimension "time", a float64 variable for each state and observable, and
-        `invariant_drift` ("invariant", "time") = I(t) - I(t0); attributes: method, rtol, atol (JSON by state),
-        steps, rhs_evaluations (not for Kvaerno5), invariant_drift_max, source, parameters (JSON), versions (JSON).
+        `invariant_drift` ("invariant", "time") = I(t) - I(t0). Attributes: method, rtol, atol (JSON by
+        state), steps, rhs_evaluations (not for Kvaerno5), invariant_drift_max, source, parameters (JSON),
+        versions (JSON).
     Raises:
-        IntegrationError: a blow-up, the edge of the domain of f, or exhausted steps; it has the time, the reason
-            and the run so far.
-        TypeError, ValueError: states, times, tolerances, method, max_steps, invariants or observables are not as
-            described.
+        IntegrationError: a blow-up, the edge of the domain of f, or exhausted steps; it has the time, the
+            reason and the run so far.
+        TypeError, ValueError: system, states, times, tolerances, method, max_steps, invariants or
+            observables are not as described.
     """
     checked = request(system, y0, times, rtol, atol, max_steps)
     monitored = monitors(system, invariants, observables)
@@ -99,10 +102,12 @@ def integrate(request: Request, method: str | None) -> tuple[str, Run]:
     return method, _integrate(request, method)
 
 
-def failure(request: Request, run: Run, method: str, partial: xr.Dataset) -> IntegrationError:
-    """The error for a run that stopped early."""
+def failure(request: Request, run: Run, method: str, partial: xr.Dataset, who: str = "") -> IntegrationError:
+    """The error for a run that stopped early; `who` names it among several."""
     time, reason = float(run.times[-1]), diagnose(request, run)
-    message = f"{method} stopped at time {time:.12g} of {request.times[-1]:.12g}: {reason}. See `.partial`."
+    message = (
+        f"{who}{method} stopped at time {time:.12g} of {request.times[-1]:.12g}: {reason}. See `.partial`."
+    )
     return IntegrationError(message, time, reason, partial)
 
 
@@ -116,10 +121,12 @@ def _integrate_automatically(request: Request) -> tuple[str, Run]:
 
 
 def _stability_limits(system: ODESystem, run: Run) -> bool:
-    """Whether steps are near DOP853's stability limit, |lambda| h = 6 on the negative axis, for a decaying mode."""
+    """Whether steps are near DOP853's stability limit, |lambda| h = 6, for a decaying mode."""
     step = (run.times[-1] - run.times[0]) / run.steps
     jacobian = compile_field(system).jacobian(run.times[-1], run.states[:, -1], system.args)
-    return bool(np.all(np.isfinite(jacobian)) and np.max(-np.linalg.eigvals(jacobian).real) * step > 3)
+    if not np.all(np.isfinite(jacobian)):
+        return False
+    return bool(np.max(-np.linalg.eigvals(jacobian).real) * step > 3)
 
 
 def _integrate(request: Request, method: str) -> Run:

@@ -32,7 +32,7 @@ class Monitors:
         self._system = system
 
     def evaluate(self, times: np.ndarray, states: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Observables by name, shape (..., T), and invariants, shape (k, ..., T), along states (n, ..., T)."""
+        """Observables by name (..., T) and invariants (k, ..., T) along states (n, ..., T)."""
         field, args = self._system.field, self._system.args
         clock = field.time if field.time is not None else sp.Dummy("t")
         function = compile_expressions(
@@ -81,7 +81,7 @@ def labelled(
     method: str,
     monitored: Monitors,
 ) -> xr.Dataset:
-    """States of shape (n, *dims), the last dimension being time, with what is monitored and where it comes from."""
+    """States of shape (n, *dims), time last, with what is monitored and where it comes from."""
     import xarray as xr
 
     observed, invariants = monitored.evaluate(times, states)
@@ -127,7 +127,7 @@ def _expression(system: ODESystem, given: object, who: str) -> sp.Expr:
     if foreign:
         raise ValueError(
             f"The {who} {expression} uses {foreign}, which are not symbols of the system: states "
-            f"{list(field.names)}, parameters {[p.name for p in field.parameters]}. Build it from the field's symbols."
+            f"{list(field.names)}, parameters {[p.name for p in field.parameters]}. Build it from those."
         )
     return expression
 

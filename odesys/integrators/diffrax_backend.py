@@ -1,8 +1,8 @@
 """diffrax's solvers behind one compiled function: other numbers, tolerances or times compile nothing.
 
-Every requested time is the end of a step (interpolants are poor where stability limits the step), failures come back
-as codes, and all numbers enter as arrays; only the right-hand side, the solver and the bucket of the number of
-times are static.
+Every requested time is the end of a step (interpolants are poor where stability limits the step), failures
+come back as codes, and all numbers enter as arrays: only the right-hand side, the solver and the bucket that
+holds the number of times are static.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _arrays(request: Request):
 
 
 def _solution(rhs, method, times, start, args, rtol, atol, max_steps):
-    """States at times[1:], the last time and state, the number of steps, and the index of the stop in `_STOPS`."""
+    """States at times[1:], last time and state, number of steps, and the stop's index in `_STOPS`."""
     controller = _Stops(diffrax.PIDController(rtol=rtol, atol=atol), times, max_steps)
     outputs = [diffrax.SubSaveAt(ts=times[1:]), diffrax.SubSaveAt(t1=True)]
     solution = diffrax.diffeqsolve(
@@ -80,6 +80,7 @@ def _solution(rhs, method, times, start, args, rtol, atol, max_steps):
 
 
 _solve = jax.jit(_solution, static_argnames=("rhs", "method"))
+_STARTS_AND_ATOLS = (None, 0, None, None, 0, None)
 _solve_many = jax.jit(
     lambda rhs, method, *arrays: jax.vmap(partial(_solution, rhs, method), (None, 0, None, None, 0, None))(
         *arrays
@@ -107,7 +108,7 @@ def _evaluations(method: str, steps: int) -> int | None:
 
 
 class _Stops(diffrax.AbstractAdaptiveStepSizeController):
-    """A controller's steps, cut short to end at each of `times`; it ends a run that stalls or takes too many steps.
+    """A controller's steps, cut short to end at each of `times`; a run that stalls or takes too many ends.
 
     A step that was cut short does not shorten the steps after it.
     """
@@ -144,7 +145,7 @@ class _Stops(diffrax.AbstractAdaptiveStepSizeController):
         natural = jnp.where(cut_short, jnp.maximum(end - start, natural), end - start)
         steps = steps + 1
         unfinished = start < self.times[-1]
-        stalled = unfinished & (natural < 8 * jnp.finfo(start.dtype).eps * jnp.abs(start))
+        stalled = unfinished & ~(natural >= 8 * jnp.finfo(start.dtype).eps * jnp.abs(start))  # NaN stalls too
         result = diffrax.RESULTS.where(stalled, diffrax.RESULTS.dt_min_reached, result)
         spent = unfinished & (steps >= self.max_steps)
         result = diffrax.RESULTS.where(spent, diffrax.RESULTS.max_steps_reached, result)

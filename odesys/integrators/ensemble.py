@@ -1,4 +1,4 @@
-"""Many starts of one system: each start has its own step sizes, so that no start's error hides among the others'."""
+"""Many starts of one system, each with its own step sizes, so that no error hides among the others."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def solve_ensemble(
 ) -> xr.Dataset:
     """Integrate  dx/dt = f(t, x; p)  from m starts, each as accurately as `solve` would.
 
-    SciPy's methods step one start after the other; diffrax's step all starts at once in one compiled call. None
-    takes DOP853 (as `solve` does) for fewer than 256 starts and Dopri8 for more.
+    SciPy's methods step one start after the other; diffrax's step all starts at once in one compiled call.
+    None does as `solve` does for fewer than 256 starts and takes Dopri8 for more.
 
     Args:
         y0: for each state a number, or m numbers; all sequences have the same length m.
-        system, times, method, rtol, atol, invariants, observables, max_steps: as in `solve`; `atol=None` follows
-            each start's own size.
+        system, times, method, rtol, atol, invariants, observables, max_steps: as in `solve`; `atol=None`
+            follows each start's own size.
     Returns:
         A dataset with dimensions "start", "time" and otherwise as in `solve`; steps are summed over starts.
     Raises:
-        IntegrationError: one of the starts does not arrive; the message names it, `.partial` is its run so far.
+        IntegrationError: a start does not arrive; the message names it, `.partial` is its run so far.
         TypeError, ValueError: as in `solve`, or the starts' lengths differ.
     """
     starts = _starts(system, y0)
@@ -64,9 +64,8 @@ def solve_ensemble(
     used, runs = _integrate_all(requests, method)
     for index, (each, run) in enumerate(zip(requests, runs, strict=True)):
         if run.stop is not Stop.DONE:
-            error = failure(each, run, used, trajectory(each, run, used, monitored))
-            error.args = (f"Start {index}: {error}",)
-            raise error
+            partial = trajectory(each, run, used, monitored)
+            raise failure(each, run, used, partial, who=f"Start {index}: ")
     states = np.stack([run.states for run in runs], axis=1)
     return labelled(("start", "time"), checked, checked.times, states, counts(*runs), used, monitored)
 
@@ -104,7 +103,7 @@ def _starts(system: ODESystem, y0: Mapping[str | sp.Symbol, object]) -> np.ndarr
     lengths = {name: len(column) for name, column in columns.items() if column.ndim}
     if not lengths or len(set(lengths.values())) > 1 or 0 in lengths.values():
         raise ValueError(
-            f"The starts must be sequences of one common length, at least one of them; got lengths {lengths}. "
-            "A single start is for `solve`."
+            f"The starts must be sequences of one common length, at least one of them; got lengths "
+            f"{lengths}. A single start is for `solve`."
         )
     return np.stack(np.broadcast_arrays(*columns.values()), axis=1).astype(float)

@@ -38,8 +38,8 @@ def diagnose(request: Request, run: Run) -> str:
     """Why an unfinished run went no further, with the state in which it stopped."""
     if run.stop is Stop.STEPS:
         return (
-            f"the {request.max_steps} steps of `max_steps` are used up; allow more, loosen `rtol`, or use Radau, BDF "
-            "or Kvaerno5 if the system is stiff"
+            f"the {request.max_steps} steps of `max_steps` are used up; allow more, loosen `rtol`, or use "
+            "Radau, BDF or Kvaerno5 if the system is stiff"
         )
     time, state = run.times[-1], run.states[:, -1]
     rhs = compile_field(request.system).rhs

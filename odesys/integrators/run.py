@@ -1,4 +1,4 @@
-"""What passes between the contract and its backends: a checked request, and the plain arrays that answer it."""
+"""What passes between the contract and its backends: a checked request, and the arrays that answer it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What was reached: the requested times or, after an early stop, a part of them and the last accepted step."""
+    """What was reached: the requested times or, after an early stop, those before it and the last step."""
 
     times: np.ndarray  # (k,)
     states: np.ndarray  # (n, k)
@@ -105,8 +105,8 @@ def _times(times: Iterable[float]) -> np.ndarray:
     if len(bad):
         i = int(bad[0])
         raise ValueError(
-            f"`times` must increase strictly; times[{i + 1}] = {instants[i + 1]} follows times[{i}] = {instants[i]}. "
-            "Sort them and drop repetitions; a flow runs backward as the field -f."
+            f"`times` must increase strictly; times[{i + 1}] = {instants[i + 1]} follows times[{i}] = "
+            f"{instants[i]}. Sort them and drop repetitions; a flow runs backward as the field -f."
         )
     return instants
 

@@ -1,9 +1,9 @@
 """SciPy's solvers, stepped so that outputs are as accurate as steps.
 
-A step that is limited by stability (near an equilibrium) has a far smaller error than asked for, but its interpolant
-has not: DOP853's is wrong by 1e-4 where its steps are right to 1e-12. Therefore the one-step methods end a step at
-each requested time. The multistep methods LSODA and BDF are interpolated, since their interpolant is the very
-polynomial that they step with.
+A step that is limited by stability (near an equilibrium) has a far smaller error than asked for, but its
+interpolant has not: DOP853's can be wrong by 1e-4 where its steps are right to 1e-8. Therefore the one-step
+methods end a step at each requested time. The multistep methods LSODA and BDF are interpolated, since their
+interpolant is the very polynomial that they step with.
 """
 
 from __future__ import annotations

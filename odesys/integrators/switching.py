@@ -1,4 +1,4 @@
-"""Jumps of the right-hand side at known times: a step ends just before each and a new run begins just after."""
+"""Jumps of the right-hand side at known times: a run ends just before each, a new one begins just after."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["integrate_between_jumps", "switching_times"]
 def switching_times(system: ODESystem) -> np.ndarray:
     """The times at which f may jump, sorted: real roots of polynomials in time inside its conditions.
 
-    Read from inequalities (of Piecewise), Heaviside and sign, with the parameters' numbers filled in. Conditions
-    that involve a state, or are not polynomial in time, have no switching times that are known in advance.
+    Read from inequalities (of Piecewise), Heaviside and sign, with the parameters' numbers filled in.
+    Conditions that involve a state, or are not polynomial in time, have no times that are known in advance.
     """
     field = system.field
     if field.time is None:
