@@ -1,1 +1,32 @@
-"""EXPLAIN: where a flow stops and what it does there."""
+"""EXPLAIN: where a flow stops and what it does there.
+
+Reading order: `points` (what is found), `portrait` (pictures, with all that they show as data).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fixedpoints.points import FixedPoint
+    from fixedpoints.portrait import PhaseLine, phase_line
+
+__all__ = ["FixedPoint", "PhaseLine", "phase_line"]
+
+_HOMES = {
+    "FixedPoint": "fixedpoints.points",
+    "PhaseLine": "fixedpoints.portrait",
+    "phase_line": "fixedpoints.portrait",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fixedpoints' has no attribute {name!r}; it has {', '.join(__all__)}.")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -145,7 +145,7 @@ def drop_time(training: Training, theory: Dataset, judged: Clock) -> Check:
 
 
 def crossing(times: np.ndarray, values: np.ndarray, level: float) -> float:
-    """The first time at which a falling course reaches a level, by linear interpolation; nan if it never does."""
+    """When a falling course first reaches a level, by linear interpolation; nan if it never does."""
     after = int(np.argmax(values <= level))
     if after == 0:
         return float("nan")
