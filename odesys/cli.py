@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fault(error, 1)
     # Typer answers Ctrl-C with this code or with Abort, from one release to the next.
-    return _fault("interrupted; the report folder is as it was.", code) if code == INTERRUPTED else code
+    return _fault("interrupted; no half-written report is left.", code) if code == INTERRUPTED else code
 
 
 def _show_version(wanted: bool) -> None:
@@ -108,24 +108,17 @@ def check(
     check_writable(out)
     _enable_float64()
     if figure:
-        return _draw(tuple(dict.fromkeys(figure)), scale, seed, out, as_json)
+        return _draw(tuple(dict.fromkeys(figure)), studies.figures(chosen), scale, seed, out, as_json)
     return _judge(chosen, scale, seed, out, as_json)
 
 
 def _judge(chosen: Sequence[str], scale: studies.Scale, seed: int, out: Path, as_json: bool) -> int:
-    results = []
+    found = studies.StudyResult()
     with _progress() as announce:
         for name in chosen:
-            results.append(
-                studies.run(name, scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
-            )
+            found += studies.run(name, scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
         announce("writing the report")
-        report = Report(
-            f"odesys check {' '.join(chosen)}",
-            [check for result in results for check in result.checks],
-            [picture for result in results for picture in result.figures],
-            {name: dataset for result in results for name, dataset in result.data.items()},
-        )
+        report = Report(f"odesys check {' '.join(chosen)}", found.checks, found.figures, found.data)
         page = report.save(out)
     if as_json:
         print(report.to_json())
@@ -139,8 +132,14 @@ def _judge(chosen: Sequence[str], scale: studies.Scale, seed: int, out: Path, as
     return 0 if report.passed else 1
 
 
-def _draw(wanted: Sequence[str], scale: studies.Scale, seed: int, out: Path, as_json: bool) -> int:
-    known = studies.figures()
+def _draw(
+    wanted: Sequence[str],
+    known: Mapping[str, studies.Drawing],
+    scale: studies.Scale,
+    seed: int,
+    out: Path,
+    as_json: bool,
+) -> int:
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise UsageFault(f"There is no figure {unknown[0]!r}; the figures are {', '.join(sorted(known))}.")

@@ -39,6 +39,21 @@ class StudyResult:
     figures: Sequence[Picture] = ()
     data: Mapping[str, Dataset] = field(default_factory=dict)
 
+    def __add__(self, other: StudyResult) -> StudyResult:
+        """What two studies found together.
+
+        Raises:
+            ValueError: both have a dataset of one name.
+        """
+        repeated = sorted(self.data.keys() & other.data.keys())
+        if repeated:
+            raise ValueError(
+                f"Two studies give the names {repeated} to their data; begin each with its study's name."
+            )
+        return StudyResult(
+            (*self.checks, *other.checks), (*self.figures, *other.figures), {**self.data, **other.data}
+        )
+
 
 #: Draws one figure of a paper with the theory in it, and gives the data behind it by name.
 Drawing = Callable[[Scale, int, Announce], "tuple[Picture, Mapping[str, Dataset]]"]
@@ -76,14 +91,14 @@ def run(name: str, scale: Scale, seed: int, announce: Announce) -> StudyResult:
     return replace(result, checks=tuple(replace(check, study=check.study or name) for check in result.checks))
 
 
-def figures() -> dict[str, Drawing]:
-    """All figures that the studies can draw, by name.
+def figures(chosen: Sequence[str]) -> dict[str, Drawing]:
+    """The figures that the chosen studies can draw, by name.
 
     Raises:
-        ValueError: two studies give one name to two figures.
+        ValueError: there is no such study, or two studies give one name to two figures.
     """
     found: dict[str, Drawing] = {}
-    for study in names():
+    for study in chosen:
         for name, draw in getattr(load(study), "FIGURES", {}).items():
             if name in found:
                 raise ValueError(f"The figure {name!r} of study {study!r} already belongs to another study.")

@@ -220,6 +220,6 @@ def test_ctrl_c_leaves_the_old_report_and_nothing_half_written(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (130, "")
-    assert err.endswith("odesys: interrupted; the report folder is as it was.\n")
+    assert err.endswith("odesys: interrupted; no half-written report is left.\n")
     assert "Traceback" not in err
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

@@ -28,10 +28,20 @@ def test_an_unknown_study_is_refused():
 
 
 def test_two_studies_cannot_draw_one_figure(monkeypatch):
-    monkeypatch.setattr(studies, "names", lambda: ("one", "two"))
     monkeypatch.setattr(studies, "load", lambda name: SimpleNamespace(FIGURES={"1": None}))
+    assert studies.figures(["one"]) == {"1": None}
     with pytest.raises(ValueError, match="The figure '1' of study 'two' already belongs to another study"):
-        studies.figures()
+        studies.figures(["one", "two"])
+
+
+def test_results_add_up_unless_names_meet():
+    one = studies.StudyResult([Check("flow: a", 0, 0, 0)], data={"one": None})
+    two = studies.StudyResult([Check("flow: b", 0, 0, 0)], data={"two": None})
+    both = studies.StudyResult() + one + two
+    assert [check.name for check in both.checks] == ["flow: a", "flow: b"]
+    assert list(both.data) == ["one", "two"]
+    with pytest.raises(ValueError, match=r"give the names \['one'\] to their data"):
+        both + one
 
 
 def test_checks_bear_the_name_of_their_study(monkeypatch):
