@@ -9,13 +9,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fixedpoints.points import FixedPoint
+    from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
     from fixedpoints.portrait import PhaseLine, phase_line
 
-__all__ = ["FixedPoint", "PhaseLine", "phase_line"]
+__all__ = [
+    # what is found
+    "FixedPoint",
+    "Component",
+    "FixedPoints",
+    "Certificate",
+    "NotAFixedPointError",
+    # pictures
+    "phase_line",
+    "PhaseLine",
+]
 
 _HOMES = {
+    "Certificate": "fixedpoints.points",
+    "Component": "fixedpoints.points",
     "FixedPoint": "fixedpoints.points",
+    "FixedPoints": "fixedpoints.points",
+    "NotAFixedPointError": "fixedpoints.points",
     "PhaseLine": "fixedpoints.portrait",
     "phase_line": "fixedpoints.portrait",
 }

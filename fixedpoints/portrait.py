@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from fixedpoints.points import HALF_STABLE, STABLE, UNSTABLE, FixedPoint
+from fixedpoints.points import FixedPoint
 from odesys.lambdify import compile_field
 from odesys.plotting import COLOURS, new_axes
 from odesys.system import ODESystem
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PhaseLine", "phase_line"]
 
-#: How the three kinds of points are drawn: the filled half is the side that attracts.
-_FILL = {STABLE: "full", UNSTABLE: "none"}
+#: What a point on a line does, by whether it attracts from below and from above.
+_WORDS = {(True, True): "stable", (False, False): "unstable"}
+#: How it is drawn: the filled half is the side that attracts.
+_FILL = {"stable": "full", "unstable": "none"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +130,20 @@ def _point(
     f: sp.Expr, slope: sp.Expr, x: sp.Symbol, root: RealRoot, left: sp.Expr, right: sp.Expr
 ) -> FixedPoint:
     attracts = (bool(f.subs(x, left) > 0), bool(f.subs(x, right) < 0))
-    stability = {(True, True): STABLE, (False, False): UNSTABLE}.get(attracts, HALF_STABLE)
     eigenvalue = float(slope.subs(x, root.value(30))) if root.multiplicity == 1 else 0.0
-    return FixedPoint({x.name: float(root)}, stability, eigenvalue, root.multiplicity, attracts)
+    return FixedPoint(
+        {x.name: float(root)},
+        (eigenvalue,),
+        _WORDS.get(attracts, "half-stable"),
+        evidence=f"exact signs of the field below and above: moves {_towards(attracts)}",
+        enclosure={x.name: (root.lower, root.upper)},
+        multiplicity=root.multiplicity,
+        attracts=attracts,
+    )
+
+
+def _towards(attracts: tuple[bool, bool]) -> str:
+    return " and ".join("towards it" if side else "away from it" for side in attracts)
 
 
 def _curve(

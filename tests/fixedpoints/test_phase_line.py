@@ -26,19 +26,19 @@ def test_logistic():
     r = sp.Symbol("r")
     assert seen(line(r * x * (1 - x), (-1, 2), r=2.0)) == [(0.0, "unstable"), (1.0, "stable")]
     # f'(0) = r and f'(1) = -r, by hand.
-    assert [p.eigenvalue for p in line(r * x * (1 - x), (-1, 2), r=2.0).points] == [2.0, -2.0]
+    assert [p.eigenvalues for p in line(r * x * (1 - x), (-1, 2), r=2.0).points] == [(2.0,), (-2.0,)]
 
 
 def test_a_double_root_is_half_stable_on_the_right_side():
     (point,) = line(x**2, (-1, 1)).points
     assert point.stability == "half-stable"
     assert point.attracts == (True, False)
-    assert (point.eigenvalue, point.multiplicity) == (0.0, 2)
+    assert (point.eigenvalues, point.multiplicity) == ((0.0,), 2)
 
 
 def test_a_triple_root_is_decided_where_the_linearisation_is_not():
     (point,) = line(-(x**3), (-1, 1)).points
-    assert (point.stability, point.eigenvalue, point.multiplicity) == ("stable", 0.0, 3)
+    assert (point.stability, point.eigenvalues, point.multiplicity) == ("stable", (0.0,), 3)
 
 
 def test_a_root_that_radicals_cannot_express():
