@@ -19,7 +19,7 @@ from odesys import clock
 from odesys.check import Check, control
 from odesys.comparison import check_order, compare, identity
 from odesys.evaluation import evaluate
-from odesys.integrators import solve
+from odesys.integrators.contract import solve
 from odesys.plotting import COLOURS, MARKERS, new_axes, order_plot, time_course
 from odesys.report import Picture
 from odesys.studies import Announce, Scale, StudyResult
