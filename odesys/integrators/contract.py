@@ -26,7 +26,7 @@ DIFFRAX_METHODS = ("Tsit5", "Dopri8", "Kvaerno5")
 METHODS = (*SCIPY_METHODS, *DIFFRAX_METHODS)
 
 #: Steps after which `method=None` asks whether the run is stiff.
-_TRIAL_STEPS = 10_000
+_TRIAL_STEPS = 2_000
 
 
 def solve(
@@ -48,7 +48,7 @@ def solve(
 
     Method: "RK45", "DOP853", "LSODA", "Radau", "BDF" (SciPy) or "Tsit5", "Dopri8", "Kvaerno5" (diffrax).
     None takes DOP853, whose global error stays closest to the tolerance. If DOP853 has not arrived after
-    10 000 steps, and stability instead of accuracy limits its steps (the system is stiff), Radau starts
+    2000 steps, and stability instead of accuracy limits its steps (the system is stiff), Radau starts
     anew. The choice is recorded. LSODA and BDF are the cheapest at loose tolerances but lose two to three
     digits over long growth; Tsit5 and Dopri8 compile once for each field and are the fastest thereafter.
 
@@ -70,7 +70,7 @@ def solve(
         rtol: relative tolerance, at least 2.3e-14 (100 rounding errors).
         invariants: first integrals (objects with `.expression`, or expressions) to monitor.
         observables: expressions in states, parameters and time, by name, to evaluate along the run.
-        max_steps: the number of steps, accepted or not, after which the run fails.
+        max_steps: the number of steps (for diffrax's methods with the rejected ones) after which a run fails.
     Returns:
         A dataset with dimension "time", a float64 variable for each state and observable, and
         `invariant_drift` ("invariant", "time") = I(t) - I(t0). Attributes: method, rtol, atol (JSON by
