@@ -23,7 +23,7 @@ from odesys.studies.merged.setting import (
     numbers,
 )
 from odesys.system import ODESystem
-from symbolic.linear_attention import merged
+from symbolic.linear_attention import merged, task
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -145,7 +145,7 @@ def half_times(model: MergedAttention) -> list[Check]:
     (start,) = model.closed_forms["white"].initial.values()
     found = []
     for scale, expected in HALF_TIMES.items():
-        values = {merged.lam: scale, merged.tau: 1, start: 0.01**2 / np.sqrt(model.dim), "N": CONTEXT}
+        values = {merged.lam: scale, merged.tau: 1, start: 0.01**2 / np.sqrt(model.dim), task.N: CONTEXT}
         measured = float(model.half_time.subs(values))
         found.append(
             Check(
