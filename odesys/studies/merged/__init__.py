@@ -26,12 +26,13 @@ SEQUENCES = {"quick": 5000, "full": 80000}
 
 def run(scale: Scale, seed: int, announce: Announce) -> StudyResult:
     """All checks, figures and data of merged attention."""
-    from odesys.studies.merged import derivation, equilibria, flow, pictures, training
+    from odesys.studies.merged import derivation, equilibria, flow, pictures, population, training
     from odesys.studies.merged.setting import DIM, HEADS
     from symbolic.linear_attention import merged
 
     announce("deriving and proving at D = 2, H = 2")
-    checks = derivation.checks(merged.model(dim=2, heads=2))
+    small = flow.Flow(merged.model(dim=2, heads=2), merged.model(dim=2, heads=1), seed)
+    checks = derivation.checks(small.model)
     announce(f"deriving the flow of all weights at D = {DIM}, H = {HEADS}")
     full = flow.Flow(merged.model(dim=DIM, heads=HEADS), merged.model(dim=DIM, heads=1), seed)
     checks += flow.half_times(full.scalar)
@@ -39,7 +40,9 @@ def run(scale: Scale, seed: int, announce: Announce) -> StudyResult:
     found = flow.checks(full)
     checks += found.checks
     announce("fixed points")
-    checks += equilibria.checks(full)
+    checks += equilibria.checks(full, small)
+    announce("descending the derived population loss")
+    checks += population.checks(small)
     announce("training the real network")
     trained = training.Training(SEQUENCES[scale], seed)
     theory = flow.from_run(full, trained)

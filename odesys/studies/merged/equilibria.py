@@ -13,12 +13,11 @@ from odesys.lambdify import compile_field
 from odesys.report import Picture
 from odesys.studies.merged.setting import EIGENVALUES, PAPER, WHITE, WHITE_END, numbers
 from odesys.system import ODESystem
-from symbolic.linear_attention import merged
 
 if TYPE_CHECKING:
     from fixedpoints.portrait import PhaseLine
-
     from odesys.studies.merged.flow import Flow
+    from symbolic.linear_attention.merged import MergedAttention
 
 __all__ = ["checks", "picture"]
 
@@ -26,19 +25,18 @@ __all__ = ["checks", "picture"]
 ZERO = 1e-9
 
 
-def checks(flow: Flow) -> list[Check]:
-    """All checks of fixed points."""
+def checks(flow: Flow, small: Flow) -> list[Check]:
+    """All checks of fixed points; Jacobians are compiled for the smaller flow."""
     line = _line(flow)
     (end,) = (p for p in line.points if p.stability == "stable")
     judge = partial(_stops, flow)
     true = judge(_on_zero_set(flow, balanced=True))
-    small = merged.model(dim=2, heads=2)
     return [
         true,
         control(
             judge, _on_zero_set(flow, balanced=False), name="v = 0 alone, tr(Lambda^2 U_i) not 0", true=true
         ),
-        *(_nullity(small, k) for k in (0, 1)),
+        *(_nullity(small.model, k) for k in (0, 1)),
         Check(
             "fixed-points: end of the white time course",
             measured=end.location["sigma"],
@@ -96,7 +94,7 @@ def _stops(flow: Flow, weights: np.ndarray) -> Check:
     )
 
 
-def _nullity(model: merged.MergedAttention, which: int) -> Check:
+def _nullity(model: MergedAttention, which: int) -> Check:
     """Zero eigenvalues of the flow's Jacobian at a point of a set, against the set's dimension."""
     fixed = model.fixed_points[which]
     spectrum = (2 / 3, 1 / 3)

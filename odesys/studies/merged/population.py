@@ -1,7 +1,7 @@
 """Descent on the derived population loss: no sample, so theory must hold to the order of the step.
 
-The SymPy loss is compiled to JAX and handed to `descend`, which differentiates it anew; the run uses nothing of
-the derived flow.
+The SymPy loss is compiled to JAX and handed to `descend`, which differentiates it anew; the run uses nothing
+of the derived flow.
 """
 
 from __future__ import annotations
