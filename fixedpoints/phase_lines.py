@@ -1,4 +1,4 @@
-"""Pictures of a flow from which its fate can be read, with everything drawn returned as data."""
+"""Phase lines: the flow of one state, with every fixed point and what the flow does on either side of it."""
 
 from __future__ import annotations
 
