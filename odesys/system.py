@@ -137,7 +137,7 @@ def by_name(
 
 def _number(value: object, who: str) -> float:
     if isinstance(value, (complex, np.complexfloating)) or (
-        isinstance(value, sp.Expr) and value.is_real is False
+        isinstance(value, sp.Expr) and value.is_extended_real is False
     ):
         raise ValueError(f"The {who} must be real; got the complex number {value}.")
     if isinstance(value, (bool, np.bool_, str)) or not hasattr(value, "__float__") or np.ndim(value) != 0:  # type: ignore

@@ -1,8 +1,8 @@
 """diffrax's solvers behind one compiled function: other numbers, tolerances or times compile nothing.
 
 Every requested time is the end of a step (interpolants are poor where stability limits the step), failures
-come back as codes, and all numbers enter as arrays: only the right-hand side, the solver and the bucket that
-holds the number of times are static.
+come back as codes, and all numbers enter as arrays: only the right-hand side, the solver and the buckets that
+hold the numbers of times and starts are static.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def integrate(request: Request, method: str) -> Run:
 def integrate_many(requests: list[Request], method: str) -> list[Run]:
     """Integrate requests that differ in start and atol alone, all at once, each with its own step sizes."""
     times, _, args, rtol, _, max_steps = _arrays(requests[0])
-    starts, atols = (np.stack([getattr(r, name) for r in requests]) for name in ("start", "atol"))
+    starts, atols = (_padded(np.stack([getattr(r, name) for r in requests]), 2) for name in ("start", "atol"))
     with jax.enable_x64(True):
         solutions = _solve_many(*_statics(requests[0], method), times, starts, args, rtol, atols, max_steps)
     leaves = [np.asarray(leaf) for leaf in solutions]
@@ -47,12 +47,17 @@ def _statics(request: Request, method: str):
 
 
 def _arrays(request: Request):
-    length = _SMALLEST_BUCKET
-    while length < len(request.times):
-        length *= 4
-    times = np.pad(request.times, (0, length - len(request.times)), mode="edge")
+    times = _padded(request.times, 4)
     args = np.asarray(request.system.args, dtype=float)
     return times, request.start, args, np.float64(request.rtol), request.atol, np.int64(request.max_steps)
+
+
+def _padded(array: np.ndarray, ratio: int) -> np.ndarray:
+    """The array with its last entry repeated up to the next bucket's length: 16, 16 * ratio, 16 * ratio^2 ..."""
+    length = _SMALLEST_BUCKET
+    while length < len(array):
+        length *= ratio
+    return np.concatenate([array, np.repeat(array[-1:], length - len(array), axis=0)])
 
 
 def _solution(rhs, method, times, start, args, rtol, atol, max_steps):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["solve_ensemble"]
 
 #: From this many starts on, compiling once (seconds) costs less than stepping one start after the other.
-_MANY = 256
+_MANY = 32
 
 
 def solve_ensemble(
@@ -38,7 +38,7 @@ def solve_ensemble(
     """Integrate  dx/dt = f(t, x; p)  from m starts, each as accurately as `solve` would.
 
     SciPy's methods step one start after the other; diffrax's step all starts at once in one compiled call.
-    None does as `solve` does for fewer than 256 starts and takes Dopri8 for more.
+    None does as `solve` does for fewer than 32 starts and takes Dopri8 for more.
 
     Args:
         y0: for each state a number, or m numbers; all sequences have the same length m.

@@ -74,16 +74,11 @@ def _end_steps_at_times(solver, times: np.ndarray, reached: _Reached) -> Stop:
     for time in times[1:]:
         solver.t_bound, solver.status = time, "running"
         while solver.t < time:
-            natural = solver.h_abs
-            cut_short = solver.t + natural > time
-            if cut_short:
+            if solver.t + solver.h_abs > time:
                 _forget_factorisation(solver)
             stop = reached.step(solver)
             if stop is not None:
                 return stop
-            if cut_short and solver.h_abs < natural:  # the next step need not grow again from the short one
-                solver.h_abs = natural
-                _forget_factorisation(solver)
         reached.states.append(solver.y)
     return Stop.DONE
 
@@ -100,7 +95,7 @@ def _interpolate_at_times(solver, times: np.ndarray, reached: _Reached) -> Stop:
 
 
 def _forget_factorisation(solver) -> None:
-    """Radau keeps the factors of a matrix that holds the step size; a changed step size makes them stale."""
+    """Radau keeps the factors of a matrix that holds the step size; cutting a step short makes them stale."""
     if hasattr(solver, "LU_real"):
         solver.LU_real = solver.LU_complex = None
 
