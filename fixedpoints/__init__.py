@@ -1,6 +1,6 @@
 """EXPLAIN: where a flow stops and what it does there.
 
-Reading order: `points` (what is found), `phase_lines` (pictures, with all that they show as data).
+Reading order: `points` (what is found), `pictures` (with all that they show as data).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
-    from fixedpoints.phase_lines import PhaseLine, phase_line
+    from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
 
 __all__ = [
     # what is found
@@ -30,8 +30,8 @@ _HOMES = {
     "FixedPoint": "fixedpoints.points",
     "FixedPoints": "fixedpoints.points",
     "NotAFixedPointError": "fixedpoints.points",
-    "PhaseLine": "fixedpoints.phase_lines",
-    "phase_line": "fixedpoints.phase_lines",
+    "PhaseLine": "fixedpoints.pictures.phase_lines",
+    "phase_line": "fixedpoints.pictures.phase_lines",
 }
 
 

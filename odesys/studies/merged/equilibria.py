@@ -15,7 +15,7 @@ from odesys.studies.merged.setting import EIGENVALUES, PAPER, WHITE, WHITE_END, 
 from odesys.system import ODESystem
 
 if TYPE_CHECKING:
-    from fixedpoints.phase_lines import PhaseLine
+    from fixedpoints.pictures.phase_lines import PhaseLine
     from odesys.studies.merged.flow import Flow
     from symbolic.linear_attention.merged import MergedAttention
 

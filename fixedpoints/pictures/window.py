@@ -1,0 +1,84 @@
+"""The window of a picture: a box in the plane of two states, and its own unit coordinates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from odesys.system import by_name
+
+__all__ = ["Window", "window"]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The box  low_i <= x_i <= high_i  of two states, in the order of the field.
+
+    Unit coordinates z = (x - low) / (high - low) make lengths and directions those of the picture, whatever
+    units the states have.
+    """
+
+    state: tuple[sp.Symbol, sp.Symbol]
+    low: tuple[float, float]
+    high: tuple[float, float]
+
+    @property
+    def widths(self) -> np.ndarray:
+        """high - low, shape (2,)."""
+        return np.subtract(self.high, self.low)
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """(low, high) by the name of the state."""
+        return {x.name: ends for x, *ends in zip(self.state, self.low, self.high, strict=True)}
+
+    def to_unit(self, states: np.ndarray) -> np.ndarray:
+        """Unit coordinates of states, shape (2, ...)."""
+        return ((states.T - self.low) / self.widths).T
+
+    def to_state(self, units: np.ndarray) -> np.ndarray:
+        """States of unit coordinates, shape (2, ...)."""
+        return (units.T * self.widths + self.low).T
+
+    def grid(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """`count` values from low to high for either state."""
+        return tuple(np.linspace(a, b, count) for a, b in zip(self.low, self.high, strict=True))
+
+    def contains(self, location: Mapping[str, object]) -> bool:
+        """Whether a point, by the names of the states, lies in the box or on its edge."""
+        return all(a <= float(location[name]) <= b for name, (a, b) in self.bounds.items())
+
+
+def window(state: Sequence[sp.Symbol], box: Mapping[str | sp.Symbol, tuple[float, float]]) -> Window:
+    """The window that a box describes.
+
+    Args:
+        state: the two states of the field, in its order.
+        box: low < high, finite, for each state, by name or symbol.
+    Raises:
+        TypeError: the box is no mapping, or the bounds of a state are not two numbers.
+        ValueError: a state is unknown, missing or given twice, or its bounds are not finite and increasing.
+    """
+    given = by_name(state, box, "state")
+    missing = [x.name for x in state if x.name not in given]
+    if missing:
+        raise ValueError(
+            f"The box has no bounds for {missing}; it has some for {sorted(given)}. "
+            f"Give (low, high) for each of {[x.name for x in state]}."
+        )
+    pairs = [_bounds(given[x.name], x.name) for x in state]
+    return Window(tuple(state), tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
+
+
+def _bounds(given: object, name: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in given)  # type: ignore
+    except (TypeError, ValueError):
+        raise TypeError(f"The bounds of {name} must be two numbers, (low, high); got {given!r}.") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ValueError(f"The bounds of {name} must be finite with low < high; got {given}.")
+    return low, high

@@ -1,0 +1,75 @@
+"""Separatrices: manifolds of saddles through known points."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy.interpolate import CubicSpline
+
+from fixedpoints.pictures.direction_field import DirectionField
+from fixedpoints.pictures.separatrices import separatrices
+from fixedpoints.pictures.window import window
+from fixedpoints.points import FixedPoint
+from odesys.system import ODESystem
+from symbolic.field import VectorField
+
+x, y = sp.symbols("x y")
+
+
+def branches(rhs, box, *saddles):
+    field = DirectionField(ODESystem(VectorField((x, y), rhs)), window((x, y), box))
+    points = [FixedPoint({"x": a, "y": b}, (), "saddle", dims=(1, 0, 1)) for a, b in saddles]
+    return separatrices(field, points)
+
+
+def height(branch, at):
+    """y on a branch, as a smooth function of x."""
+    xs, ys = branch.points[:, np.argsort(branch.points[0])]
+    return CubicSpline(xs, ys)(at)
+
+
+def test_competition():
+    # Case portrait-separatrix (scipy-dev thread 3D7RHEBV2CPGLCR4UPN4CYQPRAC5KZ3J).
+    found = branches((x * (3 - x - 2 * y), y * (2 - y - x)), {"x": (0, 4), "y": (0, 4)}, (1.0, 1.0))
+    assert sorted(b.kind for b in found) == ["stable", "stable", "unstable", "unstable"]
+    lower, upper = sorted((b for b in found if b.kind == "stable"), key=lambda b: b.points[0, 0])
+    # Cubics through points 0.02 apart are good to 1e-6.
+    assert height(lower, 0.5) == pytest.approx(0.6148141888, abs=1e-6)
+    assert height(upper, 2.0) == pytest.approx(1.6393310872, abs=1e-6)
+    ends = sorted(b.points[:, -1].tolist() for b in found if b.kind == "unstable")
+    np.testing.assert_allclose(ends, [[0, 2], [3, 0]], atol=0.02)
+
+
+def test_time_runs_towards_the_saddle_on_stable_branches_and_away_on_unstable_ones():
+    found = branches((x, -y), {"x": (-1, 1), "y": (-1, 1)}, (0.0, 0.0))
+    for branch in found:
+        at_saddle = branch.points[:, -1 if branch.kind == "stable" else 0]
+        np.testing.assert_array_equal(at_saddle, [0, 0])
+        # Half a window beyond the window.
+        assert np.max(np.abs(branch.points)) == pytest.approx(2.0, abs=0.1)
+
+
+def test_pendulum():
+    # Heteroclinic orbits y = +-2 cos(x/2) join the saddles at +-pi.
+    box = {"x": (-4, 4), "y": (-3, 3)}
+    found = branches((y, -sp.sin(x)), box, (np.pi, 0.0), (-np.pi, 0.0))
+    inner = [b for b in found if np.all(np.abs(b.points[0]) <= np.pi + 1e-9)]
+    assert len(inner) == 4
+    for branch in inner:
+        np.testing.assert_allclose(np.abs(branch.points[1]), 2 * np.cos(branch.points[0] / 2), atol=1e-4)
+
+
+def test_a_homoclinic_loop_comes_back():
+    # Duffing: y^2 = x^2 - x^4/2 is the loop through 0, as wide as sqrt 2.
+    found = branches((y, x - x**3), {"x": (-2, 2), "y": (-1.5, 1.5)}, (0.0, 0.0))
+    for branch in found:
+        assert np.max(np.abs(branch.points[0])) == pytest.approx(np.sqrt(2), abs=1e-4)
+        a, b = branch.points
+        np.testing.assert_allclose(b**2, a**2 - a**4 / 2, atol=1e-5)
+        assert np.hypot(*(branch.points[:, -1] - branch.points[:, 0])) < 0.02
+
+
+def test_no_saddle_no_separatrix():
+    field = DirectionField(
+        ODESystem(VectorField((x, y), (-x, -y))), window((x, y), {"x": (-1, 1), "y": (-1, 1)})
+    )
+    assert separatrices(field, [FixedPoint({"x": 0.0, "y": 0.0}, (), "stable node", dims=(0, 0, 2))]) == ()

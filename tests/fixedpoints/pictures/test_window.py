@@ -1,0 +1,44 @@
+"""Windows: boxes by name, and their unit coordinates."""
+
+import math
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fixedpoints.pictures.window import window
+
+x, y = sp.symbols("x y")
+
+
+def test_unit_coordinates_go_there_and_back():
+    frame = window((x, y), {"y": (0, 10), x: (-1, 1)})
+    assert (frame.low, frame.high) == ((-1.0, 0.0), (1.0, 10.0))
+    states = np.array([[0.0, 1.0], [5.0, 0.0]])
+    np.testing.assert_array_equal(frame.to_unit(states), [[0.5, 1.0], [0.5, 0.0]])
+    np.testing.assert_array_equal(frame.to_state(frame.to_unit(states)), states)
+
+
+def test_edges_belong_to_it():
+    frame = window((x, y), {"x": (0, 1), "y": (0, 1)})
+    assert frame.contains({"x": 0.0, "y": 1.0})
+    assert not frame.contains({"x": 1.1, "y": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("box", "error", "message"),
+    [
+        ({"x": (0, 1)}, ValueError, r"no bounds for \['y'\]"),
+        ({"x": (0, 1), "y": (1, 1)}, ValueError, "bounds of y must be finite with low < high; got"),
+        ({"x": (0, 1), "y": (2, 1)}, ValueError, "bounds of y must be finite with low < high; got"),
+        ({"x": (0, math.inf), "y": (0, 1)}, ValueError, "bounds of x must be finite"),
+        ({"x": (0, math.nan), "y": (0, 1)}, ValueError, "bounds of x must be finite"),
+        ({"x": (0, 1), "z": (0, 1)}, ValueError, "No state is called 'z'"),
+        ({"x": (0, 1), "y": 3}, TypeError, "bounds of y must be two numbers"),
+        ({"x": (0, 1), "y": (1, 2, 3)}, TypeError, "bounds of y must be two numbers"),
+        ([(0, 1), (0, 1)], TypeError, "must be a mapping"),
+    ],
+)
+def test_refuses(box, error, message):
+    with pytest.raises(error, match=message):
+        window((x, y), box)
