@@ -26,8 +26,8 @@ class RealRoot:
     """A real root x of a polynomial, lower <= x <= upper, the only root of the polynomial in that interval.
 
     `lower` and `upper` are rational, and equal exactly when the root is rational. `minimal` is the
-    irreducible factor, with integer coefficients, of which x is a simple root; `multiplicity` counts in the whole
-    polynomial.
+    irreducible factor, with integer coefficients, of which x is a simple root; `multiplicity` is x's in the
+    whole polynomial.
     """
 
     lower: sp.Rational
@@ -64,7 +64,8 @@ class ComplexRoot:
     def value(self, digits: int = 15) -> sp.Expr:
         """The root, its larger part with that many correct decimal digits."""
         real, imaginary = _refined(self, digits + 3, lambda z: (_bounds(z.real), _bounds(z.imag)))
-        return sp.Float(sum(real) / 2, digits) + sp.I * sp.Float(sum(imaginary) / 2, digits)
+        parts = [sp.Float(sum(ends) / 2, digits) for ends in (real, imaginary)]
+        return parts[0] if self.imaginary == (0, 0) else parts[0] + sp.I * parts[1]
 
     def __complex__(self) -> complex:
         return complex(self.value(25))
