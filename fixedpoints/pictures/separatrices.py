@@ -19,6 +19,8 @@ _OFFSET = 1e-5
 #: How far a branch is traced, in sizes of the window, and how far outside it.
 _LENGTH, _MARGIN = 8.0, 0.5
 _RESOLUTION, _STEP = 5e-3, 0.02
+#: Where the drift on a centre manifold is looked at, from the fixed point, in sizes of the window.
+_BESIDE = 1e-2
 #: A branch ends at a fixed point only after it has left its saddle behind by this.
 _AWAY = 2e-2
 
@@ -74,11 +76,37 @@ def _units(field: DirectionField, point: FixedPoint) -> np.ndarray:
 
 def _rays(field: DirectionField, point: FixedPoint) -> list[tuple[np.ndarray, bool]]:
     """Directions (2,) in which separatrices leave a point, and whether the flow leads outward on them."""
-    values, vectors = np.linalg.eig(field.jacobian(_units(field, point)))
-    if np.iscomplexobj(values) or point.dims is None:
+    if point.dims not in ((1, 0, 1), (0, 1, 1), (1, 1, 0)):
         return []
-    fast, slow = np.argsort(-np.abs(values))
-    strong = [(sign * vectors[:, fast], values[fast] > 0) for sign in (1, -1)]
+    at = _units(field, point)
+    values, vectors = np.linalg.eig(field.jacobian(at))
+    fast, slow = np.argsort(-np.abs(values.real))
+    strong, weak = vectors[:, fast].real, vectors[:, slow].real
+    outward = bool(values[fast].real > 0)
     if point.dims == (1, 0, 1):
-        return strong + [(sign * vectors[:, slow], values[slow] > 0) for sign in (1, -1)]
-    return []
+        weakly = [(sign * weak, not outward) for sign in (1, -1)]
+    else:
+        weakly = [ray for ray in _drift(field, at, strong, weak, values[fast].real) if ray[1] != outward]
+    return [*((sign * strong, outward) for sign in (1, -1)), *weakly] if weakly else []
+
+
+def _drift(
+    field: DirectionField, at: np.ndarray, strong: np.ndarray, weak: np.ndarray, rate: float
+) -> list[tuple[np.ndarray, bool]]:
+    """Both directions of the eigenvalue zero, and whether the flow leads outward on the centre manifold.
+
+    Points beside the fixed point follow the strong direction on to the manifold, backward in time if it
+    repels; the slow velocity that is left there tells.
+    """
+    sides = np.stack([weak, -weak], axis=1)
+    times = np.full(2, -np.sign(rate) * 12 / abs(rate))
+    lines = trace(field.rates, at[:, None] + _BESIDE * sides, times, _never, tolerance=1e-10, smallest=1e-14)
+    rates = field.rates(np.stack([line.states[:, -1] for line in lines], axis=1))
+    across = np.array([strong[1], -strong[0]])  # measures along the weak direction alone
+    slow = (across @ rates) * (across @ sides)
+    size = abs(rate) * _BESIDE * (across @ weak) ** 2
+    return [(side, bool(s > 0)) for side, s in zip(sides.T, slow, strict=True) if abs(s) > 1e-8 * size]
+
+
+def _never(place: np.ndarray, units: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    return np.zeros(place.shape, dtype=bool)

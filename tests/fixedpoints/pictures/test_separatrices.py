@@ -73,3 +73,31 @@ def test_no_saddle_no_separatrix():
         ODESystem(VectorField((x, y), (-x, -y))), window((x, y), {"x": (-1, 1), "y": (-1, 1)})
     )
     assert separatrices(field, [FixedPoint({"x": 0.0, "y": 0.0}, (), "stable node", dims=(0, 0, 2))]) == ()
+
+
+def kinds(rhs, dims):
+    field = DirectionField(ODESystem(VectorField((x, y), rhs)), window((x, y), {"x": (-1, 1), "y": (-1, 1)}))
+    found = separatrices(field, [FixedPoint({"x": 0.0, "y": 0.0}, (), "", dims=dims)])
+    ends = [b.points[:, 0 if b.kind == "stable" else -1] for b in found]
+    # Which edge of the window (or beyond) each branch comes from or goes to.
+    return sorted(
+        f"{b.kind} {'+-'[int(e[np.argmax(abs(e))] < 0)]}{'xy'[np.argmax(abs(e))]}"
+        for b, e in zip(found, ends, strict=True)
+    )
+
+
+def test_a_saddle_node_has_three():
+    # x' = x^2 is left to the right; the strong manifold is the y axis. A sheared coordinate changes nothing.
+    assert kinds((x**2, -y), (0, 1, 1)) == ["stable +y", "stable -y", "unstable +x"]
+    assert kinds((x**2, y), (1, 1, 0)) == ["stable -x", "unstable +y", "unstable -y"]
+
+
+def test_a_topological_saddle_has_four_and_a_topological_node_none():
+    # On the centre manifold y = x^2 + ..., the first field has x' = x y = x^3, the second x' = -x^3; the
+    # drift along the eigenvector itself, where y = 0, would be zero.
+    assert kinds((x * y, x**2 - y), (0, 1, 1)) == ["stable +y", "stable -y", "unstable +x", "unstable -x"]
+    assert kinds((-x * y, x**2 - y), (0, 1, 1)) == []
+
+
+def test_a_line_of_fixed_points_has_none():
+    assert kinds((0 * x, -y), (0, 1, 1)) == []
