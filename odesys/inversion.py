@@ -1,112 +1,183 @@
-"""The inverse of a monotone time function: x with F(x) = w on a basin, for many w at once.
+"""The inverse of a monotone time function: x(t) with F(x) = F(x_0) + t on a basin, for many times at once.
 
 Newton's method in a coordinate y that stretches the basin to the whole line (its logit, where both ends are finite),
-kept inside a bracket that each evaluation shrinks. Since F' = 1/f, a step needs nothing but F and f, and far out, where
-x cannot be told from the end of the basin any more, the answer is that end and never nan.
+kept inside a bracket that every evaluation shrinks. Since F' = 1/f, a step needs nothing but F and f. Far out, where x
+cannot be told from the end of its basin any more, the answer is that end and never nan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Chart", "invert"]
+__all__ = ["inverse"]
 
-#: Safeguarded Newton needs about 10 evaluations; bisection alone would need 64 for the last bit.
-_MOST_STEPS = 100
-#: y beyond which x is a float's distance from the end of its basin; the smallest normal double is exp(-708).
-_REACH = 700.0
-
-
-@dataclass(frozen=True)
-class Chart:
-    """The basin (low, high), either end possibly infinite, as the image of the whole line under an increasing x(y)."""
-
-    low: float
-    high: float
-
-    def point(self, y, xp):
-        """x(y) and dx/dy."""
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            width, tail = self.high - self.low, xp.exp(-xp.abs(y))
-            small = tail / (1 + tail)
-            x = xp.where(y < 0, self.low + width * small, self.high - width * small)
-            return x, width * small / (1 + tail)
-        if np.isfinite(self.low):
-            return self.low + xp.exp(y), xp.exp(y)
-        if np.isfinite(self.high):
-            return self.high - xp.exp(-y), xp.exp(-y)
-        return xp.sinh(y), xp.cosh(y)
-
-    def coordinate(self, x: float) -> float:
-        """y(x)."""
-        if np.isfinite(self.low) and np.isfinite(self.high):
-            return float(np.log(x - self.low) - np.log(self.high - x))
-        if np.isfinite(self.low):
-            return float(np.log(x - self.low))
-        if np.isfinite(self.high):
-            return float(-np.log(self.high - x))
-        return float(np.arcsinh(x))
+#: Newton needs about 10 evaluations, bisection 60 for the last bit; a mixture of the two is never slower than both.
+_MOST_STEPS = 150
+#: Relative change of y that is rounding; x then changes by |y| times as much at most.
+_SETTLED = 2 * np.finfo(float).eps
+#: y beyond which exp(|y|) overflows, and beyond which exp(-|y|) vanishes.
+_OVERFLOW, _UNDERFLOW = 709.0, 745.0
+#: Relative distance from an equilibrium ahead below which x moves with it when parameters change.
+_ARRIVED = 1e-8
 
 
-def invert(
-    F: Callable, f: Callable, chart: Chart, start: float, targets: np.ndarray, backend: str
-) -> np.ndarray:
-    """x on the basin with F(x) = target, for targets that lie ahead of the start along the flow.
+def inverse(F: Callable[..., Any], f: Callable[..., Any], backend: str) -> Callable[..., Any]:
+    """The function  (times, start, low, high, *args) -> x  with  F(x, *args) = F(start, *args) + t.
 
     Args:
-        F, f: the time function and the field, functions of an array of x in the given backend.
-        chart: the basin.
-        start: x_0 inside it.
-        targets: F(x_0) + t with t >= 0, shape (T,).
+        F, f: the time function and the field, each a function of (x, *args) in the given backend, F' f = 1.
+        backend: "numpy", or "jax" for a function that can be traced and differentiated: by the implicit function
+            theorem  dx/dt = f(x),  dx/dx_0 = f(x)/f(x_0)  and  dx/dp = -f(x) (dF(x)/dp - dF(x_0)/dp).
     Returns:
-        x, shape (T,).
+        A function of times t >= 0 of any shape, one start, and the ends of its basin (low, high), either of which
+        may be infinite; x has the shape of the times. Times must lie before a blow-up.
     """
-    xp, loop = (np, _python_loop) if backend == "numpy" else _jax()
-    ahead = bool(f(np.array([start]))[0] > 0)
-    y0 = chart.coordinate(start)
-    near = xp.full(np.shape(targets), y0)
-    far = xp.full(np.shape(targets), max(y0 + 1.0, _REACH) if ahead else min(y0 - 1.0, -_REACH))
-    targets = xp.asarray(targets)
+    if backend != "numpy":
+        return _differentiable(F, f)
 
-    def step(state):
-        y, near, far, _ = state
-        x, slope = chart.point(y, xp)
-        gap = F(x) - targets
+    def course(times, start, low, high, *args):
+        with np.errstate(all="ignore"):
+            return _solve(F, f, np, _loop, times, start, low, high, args)
+
+    return course
+
+
+def _solve(F, f, xp: ModuleType, loop, times, start, low, high, args):
+    times, target = xp.asarray(times), F(start, *args) + xp.asarray(times)
+    forward = f(start, *args) > 0
+    y0 = _coordinate(start, low, high, xp)
+    top, bottom = (xp.where(xp.isfinite(end), _UNDERFLOW, _OVERFLOW) for end in (high, low))
+    near = xp.broadcast_to(y0, times.shape)
+    far = xp.broadcast_to(
+        xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1)), times.shape
+    )
+
+    def advance(state):
+        y, near, far, last, before = state
+        x, slope = _point(y, low, high, xp)
+        gap = F(x, *args) - target
         # Along the flow F grows: a positive gap, or a value that is lost in the end of the basin, lies too far.
         beyond = (gap > 0) | ~xp.isfinite(gap)
         near, far = xp.where(beyond, near, y), xp.where(beyond, y, far)
-        newton = y - gap * f(x) / slope
-        inside = (newton - near) * (newton - far) < 0
-        moved = xp.where(inside & xp.isfinite(newton), newton, (near + far) / 2)
-        moved = xp.where(gap == 0, y, moved)
-        return moved, near, far, xp.max(xp.abs(moved - y) / (1 + xp.abs(y)))
+        newton = -gap * f(x, *args) / slope
+        # Newton's step, if it stays inside the bracket and halves the last but one; else the bracket is halved.
+        good = ((y + newton - near) * (y + newton - far) < 0) & (2 * xp.abs(newton) < before)
+        step = xp.where(good & xp.isfinite(gap), newton, (near - y + far - y) / 2)
+        step = xp.where(gap == 0, 0.0, step)
+        return y + step, near, far, xp.abs(step), last
 
-    y = loop(step, (near, near, far, xp.asarray(np.inf)))
-    return np.asarray(chart.point(y, xp)[0])
+    wide = xp.full(times.shape, np.inf)
+    y = loop(advance, (near, near, far, wide, wide), xp)
+    x = _point(y, low, high, xp)[0]
+    return xp.where((times == 0) | (f(start, *args) == 0), start, x)
 
 
-def _python_loop(step: Callable, state: tuple) -> Any:
-    with np.errstate(all="ignore"):
-        for _ in range(_MOST_STEPS):
-            state = step(state)
-            if state[3] < 4 * np.finfo(float).eps:
-                break
+def _settled(state, xp):
+    return xp.all(state[3] <= _SETTLED * (1 + xp.abs(state[0])))
+
+
+def _loop(advance, state, xp):
+    for _ in range(_MOST_STEPS):
+        state = advance(state)
+        if _settled(state, xp):
+            break
     return state[0]
 
 
-def _jax() -> tuple[Any, Callable]:
+# --- the basin as the image of the line ---------------------------------------------------------------------
+
+
+def _point(y, low, high, xp: ModuleType):
+    """x(y) and dx/dy: increasing, and onto (low, high) whichever of its ends are infinite."""
+    charts = {(True, True): _inside, (True, False): _above, (False, True): _below, (False, False): _line}
+    if xp is np:
+        return charts[bool(np.isfinite(low)), bool(np.isfinite(high))](y, low, high, xp)
+    below, above = xp.isfinite(low), xp.isfinite(high)
+    low, high = xp.where(below, low, 0.0), xp.where(above, high, 1.0 + xp.where(below, low, 0.0))
+    values = {ends: chart(y, low, high, xp) for ends, chart in charts.items()}
+    return tuple(
+        xp.where(
+            below,
+            xp.where(above, values[True, True][k], values[True, False][k]),
+            xp.where(above, values[False, True][k], values[False, False][k]),
+        )
+        for k in (0, 1)
+    )
+
+
+def _inside(y, low, high, xp):
+    tail = xp.exp(-xp.abs(y))
+    part = (high - low) * tail / (1 + tail)
+    return xp.where(y < 0, low + part, high - part), part / (1 + tail)
+
+
+def _above(y, low, high, xp):
+    return low + xp.exp(y), xp.exp(y)
+
+
+def _below(y, low, high, xp):
+    return high - xp.exp(-y), xp.exp(-y)
+
+
+def _line(y, low, high, xp):
+    return xp.sinh(y), xp.cosh(y)
+
+
+def _coordinate(x, low, high, xp: ModuleType):
+    """y(x)."""
+    below, above = xp.isfinite(low), xp.isfinite(high)
+    rise = xp.log(xp.where(below, x - xp.where(below, low, 0.0), 1.0))
+    fall = xp.log(xp.where(above, xp.where(above, high, 0.0) - x, 1.0))
+    return xp.where(below | above, rise - fall, xp.arcsinh(x))
+
+
+# --- JAX ----------------------------------------------------------------------------------------------------
+
+
+def _differentiable(F: Callable[..., Any], f: Callable[..., Any]) -> Callable[..., Any]:
     import jax
     import jax.numpy as jnp
 
-    def loop(step, state):
+    def loop(advance, state, xp):
         def going(carried):
             count, inner = carried
-            return (count < _MOST_STEPS) & (inner[3] >= 4 * np.finfo(float).eps)
+            return (count < _MOST_STEPS) & ~_settled(inner, xp)
 
-        return jax.lax.while_loop(going, lambda carried: (carried[0] + 1, step(carried[1])), (0, state))[1][0]
+        return jax.lax.while_loop(going, lambda c: (c[0] + 1, advance(c[1])), (0, state))[1][0]
 
-    return jnp, loop
+    @jax.custom_jvp
+    def course(times, start, low, high, *args):
+        return _solve(F, f, jnp, loop, times, start, low, high, args)
+
+    @course.defjvp
+    def derivative(primals, tangents):
+        times, start, low, high, *args = primals
+        moment, shift, _, _, *changes = tangents
+        x = course(*primals)
+        speed, slope = jax.jvp(lambda z: f(z, *args), (start,), (jnp.ones_like(start),))
+        growth = jnp.where(speed == 0, jnp.exp(slope * times), f(x, *args) / speed)
+        moved = f(x, *args) * moment + growth * shift
+        if args:
+            moved = moved + _moved_by_parameters(
+                F, f, x, start, jnp.where(speed > 0, high, low), args, changes
+            )
+        return x, moved
+
+    return course
+
+
+def _moved_by_parameters(F, f, x, start, end, args, changes):
+    """dx along a change of the parameters; at an equilibrium, where F is lost in rounding, x moves with it."""
+    import jax
+    import jax.numpy as jnp
+
+    arrived = jnp.abs(x - end) <= _ARRIVED * jnp.abs(end - start)
+    before = jnp.where(arrived, start, x)
+    _, late = jax.jvp(lambda *a: F(before, *a) - F(start, *a), tuple(args), tuple(changes))
+    _, pushed = jax.jvp(lambda *a: f(x, *a), tuple(args), tuple(changes))
+    _, slope = jax.jvp(lambda z: f(z, *args), (x,), (jnp.ones_like(x),))
+    return jnp.where(arrived, -pushed / slope, -f(x, *args) * late)

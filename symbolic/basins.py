@@ -11,7 +11,7 @@ from symbolic.primitive import two_monomials
 from symbolic.roots import real_roots
 from symbolic.zero import exact
 
-__all__ = ["Boundary", "basin", "boundaries", "smooth_factors"]
+__all__ = ["Boundary", "arrival", "basin", "boundaries", "smooth_factors"]
 
 #: Digits that decide whether a root of a polynomial's norm is one of the polynomial itself.
 _DIGITS = 60
@@ -58,9 +58,43 @@ def basin(f: sp.Expr, x: sp.Symbol, start: sp.Expr) -> tuple[float, float]:
         ValueError: the start is itself a zero or a singularity, f is not real there, or a factor of f is neither
             a polynomial (in x, or in a root of x) with algebraic coefficients nor known to be positive.
     """
-    start, f = exact(sp.sympify(start)), exact(f)
+    start = exact(sp.sympify(start))
+    lower, upper = _ends(exact(f), x, start)
+    return (
+        _rounded(lower.root, up=True, inside=start) if lower else -math.inf,
+        _rounded(upper.root, up=False, inside=start) if upper else math.inf,
+    )
+
+
+def arrival(f: sp.Expr, x: sp.Symbol, F: sp.Expr, start: sp.Expr) -> float:
+    """The time at which x' = f(x) reaches the end of its basin from a start; infinite if it never does.
+
+    That time is F(end) - F(start) with F' f = 1. It is infinite at a zero of f of order one or more, and at
+    infinity unless F has a limit there, which is judged at 10^20 and 10^40.
+
+    Raises:
+        ValueError: as `basin`.
+    """
+    start, f, F = exact(sp.sympify(start)), exact(f), exact(F)
+    lower, upper = _ends(f, x, start)
+    forward = f.subs(x, start).evalf() > 0
+    end = upper if forward else lower
+    if end is not None:
+        return math.inf if end.order >= 1 else float(_difference(F, x, end.root, start))
+    near, far = (_difference(F, x, sp.Integer(10) ** k * (1 if forward else -1), start) for k in (20, 40))
+    return float(far) if far.is_finite and abs(far - near) <= 10**-15 * abs(far) else math.inf
+
+
+@dataclass(frozen=True)
+class _End:
+    root: sp.Rational  # to 25 digits
+    order: sp.Expr
+
+
+def _ends(f: sp.Expr, x: sp.Symbol, start: sp.Rational) -> tuple[_End | None, _End | None]:
+    """The zero or singularity of f next below a start, and the one next above."""
     g, y, q = _without_roots(f, x)
-    inner, lower, upper = start ** sp.Rational(1, q), -math.inf, math.inf
+    inner, below, above = start ** sp.Rational(1, q), [], []
     for base, order in smooth_factors(g, y):
         for low, high in _certified(base, y):
             if q > 1 and high < 0:
@@ -69,13 +103,20 @@ def basin(f: sp.Expr, x: sp.Symbol, start: sp.Expr) -> tuple[float, float]:
             if inside and base.subs(y, inner).equals(0):
                 what = "a zero" if order.is_positive else "a singularity"
                 raise ValueError(f"The start {x} = {float(start):.12g} is {what} of the field {f}.")
+            order = order / q if low == 0 == high else order
             if high**q < start or (inside and base.subs(y, inner) * base.subs(y, high) > 0):
-                lower = max(lower, _rounded(high**q, up=True, inside=start))
+                below.append(_End(high**q, order))
             else:
-                upper = min(upper, _rounded(low**q, up=False, inside=start))
+                above.append(_End(low**q, order))
     if f.subs(x, start).is_real is False:
         raise ValueError(f"The field {f} is not real at the start {x} = {float(start):.12g}.")
-    return lower, upper
+    return max(below, key=lambda end: end.root, default=None), min(
+        above, key=lambda end: end.root, default=None
+    )
+
+
+def _difference(F: sp.Expr, x: sp.Symbol, end: sp.Rational, start: sp.Rational) -> sp.Expr:
+    return F.evalf(_DIGITS, subs={x: end}, maxn=400) - F.evalf(_DIGITS, subs={x: start}, maxn=400)
 
 
 def smooth_factors(f: sp.Expr, x: sp.Symbol) -> list[tuple[sp.Expr, sp.Expr]]:

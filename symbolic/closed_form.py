@@ -73,6 +73,24 @@ class ClosedForm:
             ValueError: the field is not scalar and autonomous, a number is missing, the start is itself a zero
                 or a singularity, or the zeros of the field cannot be certified.
         """
+        f, y, _ = self._at(parameters)
+        return basins.basin(f, y, sp.sympify(start))
+
+    def arrival(
+        self, start: float | sp.Expr, parameters: Mapping[str | sp.Symbol, object] | None = None
+    ) -> float:
+        """The time at which x, started at t = 0, blows up or reaches the end of its basin; infinite if it never does.
+
+        Args, Raises: as `basin`; ValueError also for a law without `primitive`, whose domain tells it.
+        """
+        if self.primitive is None:
+            raise ValueError(f"This law is explicit; where it ends, its domain tells: {self.domain}.")
+        f, y, numbers = self._at(parameters)
+        (x,) = self.field.state
+        return basins.arrival(f, y, self.primitive.subs(numbers).subs(x, y), sp.sympify(start))
+
+    def _at(self, parameters) -> tuple[sp.Expr, sp.Symbol, dict[sp.Symbol, sp.Expr]]:
+        """The right-hand side with numbers for the parameters, in a real symbol, and these numbers."""
         if len(self.field.state) != 1 or self.field.time is not None:
             raise ValueError("Only a scalar autonomous field has basins that are intervals.")
         (x,), (f,) = self.field.state, self.field.rhs
@@ -82,7 +100,7 @@ class ClosedForm:
             raise ValueError(f"No number for the parameters {missing}; got {sorted(given)}.")
         numbers = {p: exact(sp.sympify(given[p.name])) for p in self.field.parameters}
         y = sp.Dummy(x.name, real=True)
-        return basins.basin(f.subs(numbers).subs(x, y), y, sp.sympify(start))
+        return f.subs(numbers).subs(x, y), y, numbers
 
     def _repr_latex_(self) -> str:
         if self.implicit is not None:

@@ -150,9 +150,9 @@ def linear_network(f: sp.Expr, x: sp.Symbol, t: sp.Symbol, start: sp.Symbol) -> 
 
     x = P y - Q/y with P - Q = x_0, P + Q = h = sqrt(x_0^2 + d) and 4 P Q = d turns it into the Riccati equation
     y' = 2 kappa (r y - P y^2 + Q), y(0) = 1. Eliminating P, Q and y, with s = 2 sqrt(r^2 + d), E = exp(-kappa s t),
-    X = s E and W = 1 - E:
+    X = s E, W = 1 - E and l = 2 r x_0 + s h + 2 d:
 
-        x = (x_0 X^2 + (s x_0 + 2 r h) X W + r (2 r x_0 + s h + 2 d) W^2) / (X^2 + (s + 2 h) X W + (2 r x_0 + s h + 2 d) W^2)
+        x = (x_0 X^2 + (s x_0 + 2 r h) X W + r l W^2) / (X^2 + (s + 2 h) X W + l W^2)
     """
     parts = _under_root(f, x)
     if parts is None or parts[1].degree() != 1 or not parts[2].is_nonnegative:
