@@ -116,37 +116,63 @@ def _compiled_expressions(expressions, arguments, backend) -> Callable[..., tupl
 
 
 @lru_cache(maxsize=256)
-def _compiled(rule: VectorField | IteratedMap, backend: str) -> _Rule:
-    return _Rule(rule, backend)
+def _compiled(rule: VectorField | IteratedMap, backend: str) -> _NumPyRule | _JaxRule:
+    return _NumPyRule(rule) if backend == "numpy" else _JaxRule(rule)
 
 
-class _Rule:
-    """The compiled functions of one rule; the Jacobian is derived only when somebody asks for it."""
+class _NumPyRule:
+    """A rule as NumPy functions; the Jacobian is derived only when somebody asks for it."""
 
-    def __init__(self, rule: VectorField | IteratedMap, backend: str):
-        time = rule.time if rule.time is not None else sp.Dummy("t")
-        symbols = (time, *rule.state, *rule.parameters)
-        # Real stand-ins: d|x|/dx is sign(x) only for real x, and names such as "lambda" are no Python names.
-        self._symbols = _real_symbols(symbols)
+    def __init__(self, rule: VectorField | IteratedMap):
+        self._expressions, self._symbols = _with_real_symbols(rule)
         self._state = [self._symbols[x] for x in rule.state]
-        self._expressions = [f.xreplace(self._symbols) for f in rule.rhs]
-        self._backend = backend
-        self._function = _function(self._expressions, self._symbols, backend)
-        self._stack = _stack_numpy if backend == "numpy" else _stack_jax
+        self._function = _function(self._expressions, self._symbols, "numpy")
 
     def rhs(self, t, y, args):
-        return self._stack(self._function, t, y, args, (len(self._state),))
+        return _stacked(self._function, t, y, args, (len(self._state),))
 
     def jacobian(self, t, y, args):
-        n = len(self._state)
-        return self._stack(self._jacobian_function, t, y, args, (n, n))
+        return _stacked(self._derivative, t, y, args, (len(self._state),) * 2)
 
     @cached_property
-    def _jacobian_function(self):
-        return _function(self._expressions, self._symbols, self._backend, with_respect_to=self._state)
+    def _derivative(self):
+        return _function(self._expressions, self._symbols, "numpy", with_respect_to=self._state)
 
 
-def _stack_numpy(function, t, y, args, leading):
+class _JaxRule:
+    """A rule as traceable functions; the Jacobian comes from forward-mode differentiation, by columns."""
+
+    def __init__(self, rule: VectorField | IteratedMap):
+        self._function = _function(*_with_real_symbols(rule), "jax")
+
+    def rhs(self, t, y, args):
+        import jax.numpy as jnp
+
+        y = _floating(y, jnp)
+        values = self._function(t, *y, *args)
+        shape = jnp.broadcast_shapes(y.shape[1:], *(jnp.shape(value) for value in values))
+        return jnp.stack([jnp.broadcast_to(jnp.asarray(value, dtype=y.dtype), shape) for value in values])
+
+    def jacobian(self, t, y, args):
+        import jax
+        import jax.numpy as jnp
+
+        y = _floating(y, jnp)
+
+        def column(direction):
+            tangent = jnp.broadcast_to(direction.reshape(-1, *(1,) * (y.ndim - 1)), y.shape)
+            return jax.jvp(lambda state: self.rhs(t, state, args), (y,), (tangent,))[1]
+
+        return jax.vmap(column, out_axes=1)(jnp.eye(len(y), dtype=y.dtype))
+
+
+def _with_real_symbols(rule: VectorField | IteratedMap) -> tuple[list[sp.Expr], dict[sp.Symbol, sp.Symbol]]:
+    time = rule.time if rule.time is not None else sp.Dummy("t")
+    symbols = _real_symbols((time, *rule.state, *rule.parameters))
+    return [f.xreplace(symbols) for f in rule.rhs], symbols
+
+
+def _stacked(function, t, y, args, leading: tuple[int, ...]) -> np.ndarray:
     y = np.asarray(y, dtype=float)
     if y.ndim == 1:
         try:
@@ -157,16 +183,6 @@ def _stack_numpy(function, t, y, args, leading):
         values = function(np.asarray(t, dtype=float), *y, *(np.asarray(a, dtype=float) for a in args))
         shape = np.broadcast_shapes(y.shape[1:], *(np.shape(value) for value in values))
         return np.stack([np.broadcast_to(value, shape) for value in values]).reshape(*leading, *shape)
-
-
-def _stack_jax(function, t, y, args, leading):
-    import jax.numpy as jnp
-
-    y = jnp.asarray(y)
-    values = function(t, *y, *args)
-    shape = jnp.broadcast_shapes(y.shape[1:], *(jnp.shape(value) for value in values))
-    rows = [jnp.broadcast_to(jnp.asarray(value, dtype=y.dtype), shape) for value in values]
-    return jnp.stack(rows).reshape(*leading, *shape)
 
 
 def _function(
@@ -194,6 +210,7 @@ def _function(
 
 
 def _real_symbols(symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
+    # d|x|/dx is sign(x) only for real x, and names such as "lambda" are no names in Python.
     return {s: sp.Symbol(f"a_{i}", **{**s.assumptions0, "real": True}) for i, s in enumerate(symbols)}
 
 
@@ -221,5 +238,5 @@ def _require_double_precision() -> None:
     if not jax.config.jax_enable_x64:
         raise RuntimeError(
             "JAX computes in single precision, in which flows lose their invariants; got jax_enable_x64 = "
-            "False. Compile and call inside `with jax.enable_x64(True):`, or enable it when the program starts."
+            "False. Compile and call inside `with jax.enable_x64(True):`, or enable it for the whole program."
         )

@@ -62,6 +62,8 @@ def filled(expression: sp.Expr) -> sp.Expr:
     At x = c nothing changes, yet derivatives are those of f's continuation instead of those of g.
     A Piecewise whose g is not the limit of f really jumps and stays as it is.
     """
+    if not expression.has(sp.Piecewise):
+        return expression
     return expression.replace(lambda e: isinstance(e, sp.Piecewise) and len(e.args) == 2, _fill)
 
 
@@ -89,6 +91,8 @@ def balanced(expression: sp.Expr) -> sp.Expr:
 
 def guarded(expression: sp.Expr) -> sp.Expr:
     """Let every symbol of a branch that is not taken have a harmless value instead of its own."""
+    if not expression.has(sp.Piecewise):
+        return expression
     return expression.replace(lambda e: isinstance(e, sp.Piecewise), _guard)
 
 

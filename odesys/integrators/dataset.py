@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Monitors", "counts", "labelled", "monitors", "trajectory"]
 
 _DRIFT = "invariant_drift"
+#: Stands for time in autonomous fields; one symbol, so that compiled expressions are found again.
+_NO_CLOCK = sp.Dummy("t")
 
 
 class Monitors:
@@ -34,7 +36,7 @@ class Monitors:
     def evaluate(self, times: np.ndarray, states: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """Observables by name (..., T) and invariants (k, ..., T) along states (n, ..., T)."""
         field, args = self._system.field, self._system.args
-        clock = field.time if field.time is not None else sp.Dummy("t")
+        clock = field.time if field.time is not None else _NO_CLOCK
         function = compile_expressions(
             (*self.observables.values(), *self.invariants), (clock, *field.state, *field.parameters)
         )
