@@ -1,0 +1,434 @@
+"""A rule seen from one of its fixed points: that it is one, where exactly, and Taylor polynomials there.
+
+A point may come as exact numbers or as floats. Floats are taken for an approximation: the fixed point that
+they mean is found exactly where it is rational, else in a ball of some 70 digits.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import sympy as sp
+from flint import arb, arb_mat, ctx, fmpq
+
+from fixedpoints.near.balls import (
+    BITS,
+    Matrix,
+    Number,
+    as_ball,
+    as_float,
+    as_rational,
+    dot,
+    float_matrix,
+    from_floats,
+    is_exact,
+    matmul,
+    radius,
+    solve,
+    to_rational,
+    vanishes,
+    widened,
+)
+from fixedpoints.near.jets import Jet, NotSmoothError, UndefinedHereError, constant, expand, variable
+from fixedpoints.points import NotAFixedPointError
+from odesys.system import MapSystem, ODESystem, by_name
+from symbolic.field import IteratedMap, VectorField
+from symbolic.zero import is_zero
+
+__all__ = ["FLOAT_ERROR", "REACH", "Local", "Located", "located", "rule_and_numbers"]
+
+#: The relative error that a float coefficient may carry.
+FLOAT_ERROR = 2.0**-52
+
+#: How far the floats of a point may lie from the fixed point: relative to its largest coordinate, and in the
+#: units of the state for points at the origin.
+REACH = (1e-8, 1e-14)
+
+_TINY = 2.0**-200
+_MOST_STEPS = 150
+#: Rational coordinates are recognised up to this denominator.
+_LARGEST_DENOMINATOR = 10**6
+_WELL_CONDITIONED = 1e10
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """The rule near x*:  phi(x* + u)  with phi = f for a flow and phi = f - id for a map; phi(x*) = 0.
+
+    Args:
+        rule: the flow or the map.
+        values: a number for each parameter.
+        at: x*, rational or in balls.
+        uncertain: whether floats in the rule are read as balls of relative radius 2^-52 or as they are.
+        twice: whether the map is applied twice, phi = f(f(.)) - id.
+    """
+
+    rule: VectorField | IteratedMap
+    values: Mapping[sp.Symbol, float]
+    at: tuple[Number, ...]
+    uncertain: bool = False
+    twice: bool = False
+
+    @property
+    def is_map(self) -> bool:
+        """Whether time runs in steps."""
+        return isinstance(self.rule, IteratedMap)
+
+    def phi(self, displacement: Sequence[Jet]) -> list[Jet]:
+        """The Taylor polynomials of phi(x* + u) for displacements u that vanish at 0."""
+        order = displacement[0].order
+        place = [u + constant(c, order) for u, c in zip(displacement, self.at, strict=True)]
+        image = self._image(place, order)
+        if not self.is_map:
+            return image
+        if self.twice:
+            image = self._image(image, order)
+        return [f + x.times(fmpq(-1)) for f, x in zip(image, place, strict=True)]
+
+    def expansion(self, order: int) -> list[Jet]:
+        """phi in all coordinates, u = (x_0, ..., x_{n-1})."""
+        return self.phi([variable(j, order) for j in range(len(self.at))])
+
+    def value(self) -> list[Number]:
+        """phi(x*)."""
+        return [jet.value for jet in self.expansion(0)]
+
+    def slopes(self) -> tuple[list[Number], Matrix]:
+        """phi(x*) and its Jacobian there."""
+        jets = self.expansion(1)
+        return [jet.value for jet in jets], [[jet[j,] for j in range(len(jets))] for jet in jets]
+
+    def _image(self, place: Sequence[Jet], order: int) -> list[Jet]:
+        read = _ball if self.uncertain else as_rational
+        values = {p: constant(read(v), order) for p, v in self.values.items()}
+        return expand(
+            self.rule.rhs, values | dict(zip(self.rule.state, place, strict=True)), order, number=read
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """A fixed point that is one.
+
+    Args:
+        nominal: seen with all floats read as the rationals that they are.
+        uncertain: seen with floats uncertain by a relative 2^-52, and the point moved accordingly.
+        location: by state name; floats, or what was given for a bare rule.
+        residual: largest |phi_i| at the floats of the location.
+        has_floats: whether the rule with its parameters holds floats at all.
+    """
+
+    nominal: Local
+    uncertain: Local
+    location: dict[str, float | sp.Expr]
+    residual: float
+    has_floats: bool
+
+
+def rule_and_numbers(
+    system: ODESystem | MapSystem | VectorField | IteratedMap,
+) -> tuple[VectorField | IteratedMap, dict[sp.Symbol, float]]:
+    """The rule and a number for each parameter; none for a bare rule.
+
+    Raises:
+        TypeError: it is none of the four kinds.
+        ValueError: it depends on time.
+    """
+    if isinstance(system, ODESystem):
+        rule = system.field
+    elif isinstance(system, MapSystem):
+        rule = system.map
+    elif isinstance(system, (VectorField, IteratedMap)):
+        rule = system
+    else:
+        raise TypeError(
+            f"Fixed points are those of an ODESystem, a MapSystem, a VectorField or an IteratedMap; "
+            f"got {type(system).__name__}."
+        )
+    if rule.time is not None and any(f.has(rule.time) for f in rule.rhs):
+        raise ValueError(
+            f"A fixed point needs an autonomous rule; this one depends on {rule.time}. "
+            f"Make {rule.time} a state, or a parameter with a number."
+        )
+    args = () if system is rule else system.args
+    return rule, dict(zip(rule.parameters, args, strict=False))
+
+
+def coordinates(rule: VectorField | IteratedMap, point: Mapping) -> list:
+    """One value for each state, in order.
+
+    Raises:
+        TypeError: the point is no mapping. ValueError: a state is unknown, missing or given twice.
+    """
+    given = by_name(rule.state, point, "state")
+    missing = [name for name in rule.names if name not in given]
+    if missing:
+        raise ValueError(
+            f"No coordinate for the states {missing}; got {sorted(given)}. "
+            f"Give one for each of {list(rule.names)}."
+        )
+    return [given[name] for name in rule.names]
+
+
+def located(
+    system: ODESystem | MapSystem | VectorField | IteratedMap,
+    point: Mapping,
+    enclosure: Mapping[str, tuple[sp.Rational, sp.Rational]] | None = None,
+) -> Located:
+    """The fixed point that a point means.
+
+    Exact coordinates (integers, fractions, SymPy numbers without floats) of a rule without floats must make
+    phi vanish exactly. Otherwise Newton's method with some 70 digits must end within `REACH` of the point.
+
+    Raises:
+        NotAFixedPointError: there is no fixed point within reach, or phi is not defined at the point.
+    """
+    with ctx.workprec(BITS):
+        return _located(system, point, enclosure)
+
+
+def _located(system, point: Mapping, enclosure) -> Located:
+    rule, values = rule_and_numbers(system)
+    given = coordinates(rule, point)
+    start = [_number(value, name) for name, value in zip(rule.names, given, strict=True)]
+    if enclosure is not None:
+        start = _inside(start, [enclosure[name] for name in rule.names])
+    has_floats = bool(values) or any(f.has(sp.Float) for f in rule.rhs)
+    local = Local(rule, values, tuple(start))
+    exact_point = all(_is_exact(value) for value in given)
+    try:
+        at = _settled(local, given, exact_point and not has_floats, enclosure)
+    except UndefinedHereError as reason:
+        raise NotAFixedPointError(
+            f"The rule is not defined at {_named(rule, start)}: {reason}. A fixed point lies where it is.",
+            math.nan,
+        ) from None
+    nominal = replace(local, at=at)
+    uncertain = _uncertain(nominal) if has_floats else nominal
+    bare = system is rule
+    location = {
+        name: sp.sympify(value) if bare and _is_exact(value) else as_float(x)
+        for name, value, x in zip(rule.names, given, at, strict=True)
+    }
+    return Located(nominal, uncertain, location, _residual(nominal), has_floats)
+
+
+def _ball(number: float | sp.Float) -> Number:
+    exact = as_rational(number)
+    return exact if exact == 0 else widened(exact, abs(as_ball(exact)) * arb(FLOAT_ERROR))
+
+
+def _is_exact(value: object) -> bool:
+    if isinstance(value, sp.Expr):
+        return not value.has(sp.Float)
+    return isinstance(value, numbers.Rational)
+
+
+def _number(value: object, name: str) -> Number:
+    """A coordinate as an exact number, or as a ball where it is irrational."""
+    if isinstance(value, numbers.Rational) and not isinstance(value, bool):
+        return fmpq(int(value.numerator), int(value.denominator))
+    if isinstance(value, (sp.Expr, numbers.Real)) and not isinstance(value, (bool, str)):
+        expression = sp.sympify(float(value)) if isinstance(value, np.floating) else sp.sympify(value)
+        if expression.free_symbols:
+            raise ValueError(
+                f"The coordinate {name} must be a number for a rule without symbolic parameters; "
+                f"got {expression}."
+            )
+        if expression.is_finite and expression.is_real is not False:
+            if expression.is_Float or expression.is_Rational:
+                return as_rational(expression)
+            return expand([expression], {}, 0)[0].value
+        raise ValueError(f"The coordinate {name} must be real and finite; got {value}.")
+    raise TypeError(f"The coordinate {name} must be one real number; got {value!r}.")
+
+
+def _inside(start: list[Number], bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> list[Number]:
+    """Coordinates whose enclosure is a single rational are that rational."""
+    return [as_rational(low) if low == high else x for x, (low, high) in zip(start, bounds, strict=True)]
+
+
+def _named(rule: VectorField | IteratedMap, at: Sequence[Number]) -> str:
+    return (
+        "{" + ", ".join(f"{name}: {as_float(x):.10g}" for name, x in zip(rule.names, at, strict=True)) + "}"
+    )
+
+
+def _settled(local: Local, given: list, must_be_exact: bool, enclosure) -> tuple[Number, ...]:
+    """x* to all the digits that can be had."""
+    value = local.value()
+    if is_exact(value) and all(v == 0 for v in value):
+        return local.at
+    if must_be_exact:
+        if all(vanishes(v) for v in value) and _proven_zero(local, given):
+            return local.at
+        raise _refusal(local, value, "Its coordinates are exact, so phi must vanish exactly.")
+    snapped = _snapped(local)
+    if snapped is not None:
+        return snapped
+    for step in (_newton_step, _shortest_step):
+        found = _iterated(local, step)
+        if found is not None and _near(local.at, found, enclosure, local.rule):
+            return found
+    if enclosure is not None:
+        box = tuple(_hull(*enclosure[name]) for name in local.rule.names)
+        if all(vanishes(v) for v in replace(local, at=box).value()):
+            return box
+    raise _refusal(local, value, _elsewhere(local))
+
+
+def _proven_zero(local: Local, given: list) -> bool:
+    place = dict(zip(local.rule.state, map(sp.sympify, given), strict=True))
+    moved = [f.subs(place) for f in local.rule.rhs]
+    if local.is_map:
+        moved = [f - place[x] for f, x in zip(moved, local.rule.state, strict=True)]
+    # None means that no witness was found among 40 digits: the ball has said as much with 70.
+    return all(is_zero(f) is not False for f in moved)
+
+
+def _refusal(local: Local, value: Sequence[Number], hint: str) -> NotAFixedPointError:
+    worst = max(range(len(value)), key=lambda i: abs(as_float(value[i])))
+    size = abs(as_float(value[worst]))
+    name = local.rule.names[worst]
+    what = f"moves {name} by" if local.is_map else f"has d{name}/dt ="
+    return NotAFixedPointError(
+        f"{_named(local.rule, local.at)} is not a fixed point: the {'map' if local.is_map else 'flow'} "
+        f"{what} {as_float(value[worst]):.6g} there. {hint}",
+        size,
+    )
+
+
+def _elsewhere(local: Local) -> str:
+    found = _iterated(local, _newton_step)
+    if found is None:
+        return "Newton's method from there finds none. Search with fixedpoints.find."
+    gap = max(abs(as_float(a) - as_float(b)) for a, b in zip(local.at, found, strict=True))
+    return f"Newton's method from there leads to {_named(local.rule, found)}, {gap:.3g} away; classify that."
+
+
+def _near(at: Sequence[Number], found: Sequence[Number], enclosure, rule) -> bool:
+    size = max(abs(as_float(x)) for x in at)
+    for name, a, b in zip(rule.names, at, found, strict=True):
+        if enclosure is not None:
+            if not as_ball(b).overlaps(_hull(*enclosure[name])):
+                return False
+        elif abs(as_float(a) - as_float(b)) > REACH[0] * size + REACH[1]:
+            return False
+    return True
+
+
+def _hull(low: sp.Rational, high: sp.Rational) -> arb:
+    return arb(as_rational(low)).union(arb(as_rational(high)))
+
+
+def _snapped(local: Local) -> tuple[Number, ...] | None:
+    """A rational point next to the floats where phi vanishes exactly."""
+    near = tuple(
+        as_rational(sp.Rational(Fraction(as_float(x)).limit_denominator(_LARGEST_DENOMINATOR)))
+        for x in local.at
+    )
+    if not _near(local.at, near, None, local.rule):
+        return None
+    try:
+        value = replace(local, at=near).value()
+    except UndefinedHereError:
+        return None
+    return near if is_exact(value) and all(v == 0 for v in value) else None
+
+
+def _iterated(local: Local, step) -> tuple[Number, ...] | None:
+    """The end of Newton's method, in balls that hold the fixed point, or None."""
+    here = tuple(as_ball(x).mid() for x in local.at)
+    size = max([abs(as_float(x)) for x in here] + [1e-300])
+    last = math.inf
+    try:
+        for _ in range(_MOST_STEPS):
+            value, slopes = replace(local, at=here).slopes()
+            if all(vanishes(v) for v in value) and last < math.inf:
+                break
+            moves = step(value, slopes)
+            here = tuple((x - m).mid() for x, m in zip(here, moves, strict=True))
+            last = max(abs(as_float(m)) for m in moves)
+            if not last < 1e6 * max(size, 1.0):
+                return None
+            if last <= _TINY * size:
+                break
+    except (ZeroDivisionError, UndefinedHereError, NotSmoothError, np.linalg.LinAlgError):
+        if not last < 1e-20 * max(size, 1e-6):
+            return None
+    if not last <= 1e-15 * max(size, 1.0):
+        return None
+    return _enclosed(local, here, 8 * last + _TINY * size)
+
+
+def _newton_step(value: list[Number], slopes: Matrix) -> list[Number]:
+    middle = arb_mat([[as_ball(x).mid() for x in row] for row in slopes])
+    return [row[0] for row in middle.solve(arb_mat([[as_ball(v).mid()] for v in value])).tolist()]
+
+
+def _shortest_step(value: list[Number], slopes: Matrix) -> list[Number]:
+    """Least squares: to the nearest point of a set of fixed points, where Newton's step is not unique."""
+    inverse = np.linalg.pinv(float_matrix(slopes), rcond=1e-9)
+    return [row[0] for row in matmul(from_floats(inverse), [[as_ball(v).mid()] for v in value])]
+
+
+def _enclosed(local: Local, here: tuple[arb, ...], size: float) -> tuple[Number, ...]:
+    """Balls around the midpoints: proven to hold the fixed point by Krawczyk's test where that succeeds.
+
+    Where it does not (at a multiple root or on a set of fixed points) they are as wide as the last steps of
+    Newton's method suggest.
+    """
+    wide = tuple(widened(x, size) for x in here)
+    try:
+        value, slopes = replace(local, at=here).slopes()
+        inverse = solve([[as_ball(x).mid() for x in row] for row in slopes], _unit(len(here)))
+        moved = matmul(inverse, [[v] for v in value])
+        reach = max(4 * abs(as_ball(m[0])).upper() + arb(size) * arb(2.0**-40) for m in moved)
+        box = tuple(widened(x, reach) for x in here)
+        _, over = replace(local, at=box).slopes()
+        shrink = matmul(inverse, over)
+        for i, row in enumerate(shrink):
+            spread = sum((abs(as_ball(x) - (i == j)).upper() for j, x in enumerate(row)), arb(0)) * reach
+            if not abs(as_ball(moved[i][0])).upper() + spread < reach:
+                return wide
+    except (ZeroDivisionError, UndefinedHereError, NotSmoothError):
+        return wide
+    return box
+
+
+def _unit(n: int) -> Matrix:
+    return [[arb(int(i == j)) for j in range(n)] for i in range(n)]
+
+
+def _uncertain(nominal: Local) -> Local:
+    """The rule with uncertain floats, at a point that is as uncertain as they make it."""
+    spread = [arb(radius(v)) for v in replace(nominal, uncertain=True).value()]
+    moves = [abs(as_ball(x)).upper() * FLOAT_ERROR for x in nominal.at]
+    try:
+        slopes = [[as_ball(x).mid() for x in row] for row in nominal.slopes()[1]]
+        # On a set of fixed points the inverse says nothing about where on it a point lies.
+        if np.linalg.cond(float_matrix(slopes)) < _WELL_CONDITIONED:
+            inverse = solve(slopes, _unit(len(spread)))
+            moves = [2 * dot([abs(x).upper() for x in row], spread) for row in inverse]
+    except (ZeroDivisionError, NotSmoothError):
+        pass
+    at = tuple(x if m == 0 else widened(x, m) for x, m in zip(nominal.at, moves, strict=True))
+    return replace(nominal, at=at, uncertain=True)
+
+
+def _residual(nominal: Local) -> float:
+    floats = tuple(as_rational(as_float(x)) for x in nominal.at)
+    try:
+        return max(abs(as_float(v)) for v in replace(nominal, at=floats).value())
+    except UndefinedHereError:
+        return math.nan
+
+
+def rational_location(local: Local) -> tuple[sp.Rational, ...] | None:
+    """x* where it is known exactly, else None."""
+    return tuple(map(to_rational, local.at)) if is_exact(list(local.at)) else None
