@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-__all__ = ["Certificate", "Component", "FixedPoint", "FixedPoints", "NotAFixedPointError"]
+__all__ = ["Certificate", "Component", "FixedPoint", "FixedPoints", "NotAFixedPointError", "OpenBox"]
 
 
 class NotAFixedPointError(ValueError):
@@ -38,6 +38,8 @@ class FixedPoint:
         index: (negative, zero, positive) eigenvalues of the Hessian of a gradient flow, else None.
         attracts: for one state, whether states below and above the point move towards it, else None.
         conditions: relations between parameters under which the point exists (bare fields).
+        stable_when: for bare rules with parameters, the condition on them under which the point is
+            asymptotically stable; None if it is not known, or if the system has numbers.
     """
 
     location: Mapping[str, float | sp.Expr]
@@ -52,15 +54,37 @@ class FixedPoint:
     index: tuple[int, int, int] | None = None
     attracts: tuple[bool, bool] | None = None
     conditions: tuple[sp.Basic, ...] = ()
+    stable_when: sp.Basic | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A positive-dimensional set of fixed points: where all `equations` (expressions that vanish) hold."""
+    """A set of fixed points: where all `equations` (expressions that vanish) hold.
+
+    Its dimension is positive; or it is 0, for finitely many fixed points of a bare field that radicals of its
+    parameters cannot express, and that are therefore given by their equations.
+    """
 
     equations: tuple[sp.Expr, ...]
     dimension: int
     conditions: tuple[sp.Basic, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class OpenBox(Mapping):
+    """A box about which not all is known: state name -> (low, high), with the reason in words."""
+
+    sides: Mapping[str, tuple[float, float]]
+    reason: str
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        return self.sides[name]
+
+    def __iter__(self):
+        return iter(self.sides)
+
+    def __len__(self) -> int:
+        return len(self.sides)
 
 
 @dataclass(frozen=True)
@@ -93,10 +117,13 @@ class FixedPoints:
         points: isolated fixed points, in lexicographic order of their coordinates.
         components: sets of fixed points of positive dimension.
         certificate: how sure we are that nothing is missing.
-        excluded: poles and singular sets of the field, by name: expressions that vanish (or must not) there.
+        excluded: poles, as expressions that vanish there, and where the field is not a real number, as
+            relations such as x < 0.
         exceptions: parameter relations at which the answer changes, for example det = 0 (bare fields).
-        unresolved: boxes neither proven empty nor proven to hold one point, state -> (low, high).
+        unresolved: boxes neither proven empty nor proven to hold one point, state -> (low, high); each has a
+            `reason`.
         rejected: points that a search found and that are no fixed points, each with the reason.
+        periods: state name -> period of the field in it; a point stands for all its shifts by periods.
     """
 
     points: tuple[FixedPoint, ...]
@@ -104,5 +131,6 @@ class FixedPoints:
     certificate: Certificate
     excluded: tuple[sp.Basic, ...] = ()
     exceptions: tuple[sp.Basic, ...] = ()
-    unresolved: tuple[Mapping[str, tuple[float, float]], ...] = ()
+    unresolved: tuple[OpenBox, ...] = ()
     rejected: tuple[tuple[Mapping[str, float], str], ...] = field(default=())
+    periods: Mapping[str, sp.Expr] = field(default_factory=dict)
