@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
+    from fixedpoints.stability import classify
 
 __all__ = [
     # what is found
@@ -19,6 +20,8 @@ __all__ = [
     "FixedPoints",
     "Certificate",
     "NotAFixedPointError",
+    # what happens there
+    "classify",
     # pictures
     "phase_line",
     "PhaseLine",
@@ -31,6 +34,7 @@ _HOMES = {
     "FixedPoints": "fixedpoints.points",
     "NotAFixedPointError": "fixedpoints.points",
     "PhaseLine": "fixedpoints.pictures.phase_lines",
+    "classify": "fixedpoints.stability",
     "phase_line": "fixedpoints.pictures.phase_lines",
 }
 

@@ -130,12 +130,12 @@ def _tidy(expression: sp.Expr) -> sp.Expr:
 
 def _sign(expression: sp.Expr) -> int | None:
     """1, 0 or -1 where the symbols' assumptions decide it."""
-    expression = sp.factor(expression)
-    if expression.is_positive:
+    factored = sp.factor(expression)
+    if factored.is_positive:
         return 1
-    if expression.is_negative:
+    if factored.is_negative:
         return -1
-    return 0 if expression.is_zero or is_zero(expression) is True else None
+    return 0 if factored.is_zero or is_zero(factored) is True else None
 
 
 def _positive(expression: sp.Expr) -> sp.Basic:
@@ -143,7 +143,7 @@ def _positive(expression: sp.Expr) -> sp.Basic:
     sides = [(factor, _sign(factor)) for factor in sp.Mul.make_args(sp.factor(expression))]
     if 0 in (side for _, side in sides):
         return sp.false
-    left: sp.Expr = sp.expand(sp.Mul(*(factor if side is None else side for factor, side in sides)))
+    left = sp.expand(sp.Mul(*(factor if side is None else side for factor, side in sides)))
     if not left.free_symbols:
         return sp.Gt(left, 0)
     constant, moving = left.as_coeff_Add()
