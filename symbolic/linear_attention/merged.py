@@ -13,7 +13,7 @@ Source: Zhang, Singh, Latham, Saxe, arXiv:2501.16265, section 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations_with_replacement, product
 
 import sympy as sp
@@ -40,8 +40,9 @@ P = sp.Symbol("P", positive=True)
 Q, C = sp.Symbol("Q", nonnegative=True), sp.Symbol("C")
 
 
+@lru_cache(maxsize=32, typed=True)
 def model(*, dim: int, heads: int) -> MergedAttention:
-    """Linear attention with merged key and query, D = `dim`, H = `heads`.
+    """Linear attention with merged key and query, D = `dim`, H = `heads`; what it derives is kept per process.
 
     Raises:
         ValueError: `dim` or `heads` is not a positive integer.

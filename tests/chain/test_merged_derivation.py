@@ -2,7 +2,6 @@
 
 import math
 import random
-from functools import cache
 from itertools import product
 from statistics import NormalDist
 
@@ -16,10 +15,6 @@ from symbolic.moments import GaussianVector, expectation
 
 REFERENCE = reference("linear_attention_merged")
 lam, N, tau = merged.lam, task.N, merged.tau
-
-
-#: A derived model keeps what it has proven, so each size is derived once for all tests.
-derived = cache(lambda dim, heads: merged.model(dim=dim, heads=heads))
 
 
 def hand_a(spectrum, d):
@@ -130,7 +125,7 @@ def _flat(value):
 class TestLossAndFlow:
     @pytest.fixture
     def model(self):
-        return derived(2, 2)
+        return merged.model(dim=2, heads=2)
 
     def test_prediction_from_the_literal_matrices(self, model):
         # One token adds y x^T M x_q; the query's own token (label 0) adds nothing.
@@ -221,7 +216,7 @@ def _zero_unknowns(model):
 class TestReductions:
     @pytest.fixture
     def model(self):
-        return derived(3, 2)
+        return merged.model(dim=3, heads=2)
 
     def test_aligned(self, model):
         # tau du_d = s (lam_d^2 - lam_d^3 a_d s u_d), tau ds = sum_d u_d (same bracket).
@@ -269,7 +264,7 @@ class TestReductions:
 class TestClosedForms:
     @pytest.fixture
     def model(self):
-        return derived(4, 1)
+        return merged.model(dim=4, heads=1)
 
     @pytest.mark.parametrize("name", sorted(REFERENCE["white_time_course"]))
     def test_time_course_to_forty_digits(self, model, name):
