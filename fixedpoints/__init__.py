@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
+    from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
     from fixedpoints.stability import classify
 
 __all__ = [
