@@ -1,0 +1,250 @@
+"""All real solutions of a polynomial system: the answer, and the counts that it must survive.
+
+The solver splits, eliminates and matches; the audit counts by other means what it should have found: real roots
+by Sturm's theorem, complex solutions by the dimension of a quotient algebra. An answer that fails is incomplete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice, product
+from typing import Any
+
+from symbolic.varieties import audit, ideals
+from symbolic.varieties.curves import curve_key
+from symbolic.varieties.deadline import Deadline, TooLargeError, elsewhere
+from symbolic.varieties.numbers import fraction_number
+from symbolic.varieties.points import AlgebraicPoint, in_order, jacobian_rank, vanishes
+from symbolic.varieties.polynomials import Exponents, factored, normal, ring, substituted, transported
+from symbolic.varieties.solver import Part, PartialPoint, Solver
+
+__all__ = ["Component", "PolynomialSystem", "Variety", "solve"]
+
+
+@dataclass(frozen=True)
+class PolynomialSystem:
+    """Equations p = 0 in real unknowns, with what solutions must satisfy besides.
+
+    Args:
+        size: the number of unknowns.
+        equations: as many polynomials as unknowns, for multiplicities to have a meaning.
+        nonzero: polynomials that must not vanish.
+        signs: for each unknown "positive", "nonnegative" or "".
+    """
+
+    size: int
+    equations: tuple[Exponents, ...]
+    nonzero: tuple[Exponents, ...] = ()
+    signs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Component:
+    """Solutions of positive dimension; `proven` tells whether the real dimension is known to be that."""
+
+    equations: tuple[Exponents, ...]
+    dimension: int
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Variety:
+    """All real solutions: isolated points in order, and components.
+
+    `complex_count` counts all complex solutions with multiplicity where they are finitely many, before signs
+    and inequations are asked for; None where that is not known. `faults` are the audit's: an answer with faults
+    is not complete.
+    """
+
+    points: tuple[AlgebraicPoint, ...]
+    components: tuple[Component, ...]
+    complex_count: int | None
+    faults: tuple[str, ...]
+
+
+def solve(system: PolynomialSystem, seconds: float) -> Variety:
+    """All real solutions of a system, or `BudgetExceeded` after that many seconds.
+
+    Raises:
+        BudgetExceeded: the time is over; whatever was running has ended.
+    """
+    deadline = Deadline(seconds)
+    try:
+        return _solved(system, Deadline(seconds, short=True))
+    except TooLargeError:
+        return elsewhere(__name__, "_solved_at_length", (system, deadline.left), deadline)
+
+
+def _solved_at_length(system: PolynomialSystem, seconds: float) -> Variety:
+    return _solved(system, Deadline(seconds))
+
+
+def _solved(system: PolynomialSystem, deadline: Deadline) -> Variety:
+    # One unknown more than there are, for ideals to be saturated with.
+    context = ring([f"x{i}" for i in range(system.size + 1)])
+    equations, nonzero = (
+        [normal(context.from_dict({(*m, 0): c for m, c in p.items()})) for p in group]
+        for group in (system.equations, system.nonzero)
+    )
+    signs = (*(system.signs or ("",) * system.size), "")
+    solver = Solver(signs, deadline)
+    equations = [_stripped(p, solver) for p in equations]
+    places = tuple(range(system.size))
+    parts = solver.solve(equations, places)
+    count = _complex_count(parts) if not solver.dropped else None
+    if count is not None and len(places) > 1:
+        counted = audit.solution_count(equations, places, deadline)
+        if counted not in (None, count):
+            solver.faults.append(
+                f"{count} complex solutions were accounted for where a quotient algebra has {counted}"
+            )
+    sets = _components([p for p in parts if p.dimension > 0], nonzero, solver, places)
+    points = _points([p for p in parts if p.dimension == 0], sets, nonzero, equations, signs, system.size)
+    return Variety(
+        tuple(points),
+        tuple(_told(part, proven) for part, proven in sets),
+        count,
+        tuple(solver.faults),
+    )
+
+
+def _complex_count(parts: Sequence[Part]) -> int | None:
+    """The complex solutions with multiplicity, if they are finitely many and all parts know theirs."""
+    counts = [part.complex_count for part in parts]
+    if any(part.dimension for part in parts) or None in counts:
+        return None
+    return sum(c for c in counts if c is not None)
+
+
+def _stripped(polynomial: Any, solver: Solver) -> Any:
+    """Without the factors that have no wanted zeros."""
+    if polynomial.is_zero():
+        return polynomial
+    for factor, exponent in factored(polynomial):
+        if solver.never_zero(factor):
+            polynomial = polynomial / factor**exponent
+    return polynomial
+
+
+def _points(
+    parts: Sequence[Part],
+    sets: Sequence[tuple[Part, bool]],
+    nonzero: Sequence[Any],
+    equations: Sequence[Any],
+    signs: tuple[str, ...],
+    size: int,
+) -> list[AlgebraicPoint]:
+    """The wanted points that lie on no component, each once, with all its multiplicity."""
+    merged: dict[tuple, AlgebraicPoint] = {}
+    for point in (p for part in parts for p in part.points):
+        whole = _whole(point, size)
+        if whole.coordinates in merged:
+            whole = _merged(merged[whole.coordinates], whole)
+        merged[whole.coordinates] = whole
+    kept = []
+    for point in merged.values():
+        if not any(vanishes(p, point) for p in nonzero) and not any(
+            _lies_on(point, part) for part, _ in sets
+        ):
+            if point.multiplicity is None and not point.curve:
+                rank = jacobian_rank(list(equations), point, tuple(range(size)))
+                point = replace(point, multiplicity=1) if rank == size else point
+            kept.append(point)
+    return in_order(kept)
+
+
+def _whole(point: PartialPoint, size: int) -> AlgebraicPoint:
+    places = tuple(point.places[i] for i in range(size))
+    return AlgebraicPoint(places, point.multiplicity, point.degree, point.curve)
+
+
+def _merged(a: AlgebraicPoint, b: AlgebraicPoint) -> AlgebraicPoint:
+    counted = a.multiplicity is not None and b.multiplicity is not None
+    return AlgebraicPoint(
+        a.coordinates,
+        a.multiplicity + b.multiplicity if counted else None,
+        min(a.degree, b.degree),
+        a.curve or b.curve,
+    )
+
+
+def _has_signs(point: AlgebraicPoint, signs: tuple[str, ...]) -> bool:
+    least = {"positive": 1, "nonnegative": 0, "": -1}
+    return all(x.sign() >= least[sign] for x, sign in zip(point.coordinates, signs, strict=False))
+
+
+def _lies_on(point: AlgebraicPoint, part: Part) -> bool:
+    """Whether a point belongs to a component, other than as an isolated real point of it."""
+    if point.curve and any(curve_key(p) == point.curve for p in part.equations):
+        return False
+    return all(vanishes(p, point) for p in part.equations)
+
+
+def _components(
+    parts: Sequence[Part], nonzero: Sequence[Any], solver: Solver, places: tuple[int, ...]
+) -> list[tuple[Part, bool]]:
+    """The largest sets, each with whether it is proven to have real points of its full dimension."""
+    kept: list[Part] = []
+    for part in sorted(parts, key=lambda part: -part.dimension):
+        inside = any(
+            all(ideals.contains(part.equations, p, solver.deadline) for p in other.equations)
+            for other in kept
+            if part.equations
+        )
+        gone = any(
+            ideals.contains(part.equations, p, solver.deadline) if part.equations else p.is_zero()
+            for p in nonzero
+        )
+        if not (inside or gone) and _is_possible(part, solver):
+            kept.append(part)
+    return [(part, _is_real(part, solver, places)) for part in kept]
+
+
+def _is_possible(part: Part, solver: Solver) -> bool:
+    """False where a finite block of the part has no real solution, so that nothing real is on it."""
+    return not any(solver.never_zero(p) for p in part.equations)
+
+
+def _is_real(part: Part, solver: Solver, places: tuple[int, ...]) -> bool:
+    """Whether a real point is found near which the part is a manifold of its dimension."""
+    size = len(places)
+    if not part.equations:
+        return True
+    basis = ideals.groebner(part.equations, solver.deadline)
+    free = ideals.free_places(basis, places)
+    for values in islice(_samples(len(free)), 24):
+        section = list(part.equations)
+        fixed = []
+        for i, value in zip(free, values, strict=True):
+            value = abs(value) + Fraction(1, 7) if solver.signs[i] else value
+            section = [substituted(p, i, value) for p in section]
+            fixed.append(PartialPoint({i: fraction_number(value)}, 1, 1))
+        others = [i for i in places if i not in free]
+        for found in solver.solve(section, others):
+            for point in found.points if found.dimension == 0 else ():
+                numbers = {**point.places, **{i: x for f in fixed for i, x in f.places.items()}}
+                whole = _whole(replace(point, places=numbers), size)
+                if not _has_signs(whole, solver.signs):
+                    continue
+                if jacobian_rank(list(part.equations), whole, places) == size - part.dimension:
+                    return True
+    return False
+
+
+def _samples(size: int):
+    """Rational points in general position, near the origin first."""
+    steps = (0, 1, -1, 2, -2, 5, -5)
+    scale = [Fraction(1 + 2 * k, 1 + k) for k in range(size)]
+    for radius in range(1, len(steps) + 1):
+        for choice in product(steps[:radius], repeat=size):
+            if max((steps.index(c) for c in choice), default=0) == radius - 1:
+                yield tuple(
+                    c * s + Fraction(1, 11 + k) for k, (c, s) in enumerate(zip(choice, scale, strict=True))
+                )
+
+
+def _told(part: Part, proven: bool) -> Component:
+    equations = tuple({m[:-1]: c for m, c in transported(p).items()} for p in part.equations)
+    return Component(equations, part.dimension, proven)
