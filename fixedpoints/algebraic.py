@@ -22,7 +22,7 @@ from symbolic.varieties.states import Coordinate
 from symbolic.varieties.variety import PolynomialSystem, Variety, solve
 from symbolic.zero import exact
 
-__all__ = ["BudgetExceeded", "NotAlgebraic", "algebraic", "exact_points", "poles"]
+__all__ = ["BudgetExceeded", "NotAlgebraic", "algebraic", "exact_points", "poles", "sign_of"]
 
 #: Bits of the first enclosures; more are used until they tell all points and components apart.
 _FIRST_BITS = 128
@@ -92,9 +92,15 @@ def poles(form: PolynomialForm) -> tuple[sp.Expr, ...]:
     found = []
     for polynomial in form.nonzero:
         expression = polynomial.as_expr()
-        if not never_zero(_terms(polynomial), form.signs) and not _is_definite(polynomial):
+        signs = (*form.signs, *map(sign_of, polynomial.gens[len(form.signs) :]))
+        if not never_zero(_terms(polynomial), signs) and not _is_definite(polynomial):
             found.append(letters.get(expression, expression.xreplace(form.meanings)))
     return tuple(dict.fromkeys(found))
+
+
+def sign_of(symbol: sp.Symbol) -> str:
+    """What a symbol's assumptions say of its sign, as polynomial systems put it."""
+    return "positive" if symbol.is_positive else "nonnegative" if symbol.is_nonnegative else ""
 
 
 def _vanishing(

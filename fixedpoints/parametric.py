@@ -9,7 +9,7 @@ from itertools import combinations
 
 import sympy as sp
 
-from fixedpoints.algebraic import poles
+from fixedpoints.algebraic import poles, sign_of
 from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints
 from symbolic.varieties.deadline import BudgetExceeded, Deadline, TooLargeError
 from symbolic.varieties.expressions import (
@@ -64,7 +64,7 @@ def generic_points(
     # The ring's last unknown is spare, as `ideals` wants it.
     symbols = (*form.unknowns, *parameters, sp.Dummy("spare"))
     context = ring([f"x{i}" for i in range(len(symbols))])
-    signs = (*form.signs, *map(_sign, parameters), "")
+    signs = (*form.signs, *map(sign_of, parameters), "")
     try:
         solver = GenericSolver(len(form.unknowns), signs, Deadline(end - time.monotonic(), short=True))
         equations = [
@@ -206,10 +206,6 @@ class _Answer:
             terms = polynomial.clear_denoms(convert=True)[1].as_dict()
             context = ring([f"x{i}" for i in range(len(self.symbols))])
             self.solver.note(context.from_dict({tuple(map(int, m)): int(c) for m, c in terms.items()}))
-
-
-def _sign(parameter: sp.Symbol) -> str:
-    return "positive" if parameter.is_positive else "nonnegative" if parameter.is_nonnegative else ""
 
 
 def _is_minus_root(value: sp.Expr) -> bool:
