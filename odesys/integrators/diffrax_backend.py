@@ -22,7 +22,7 @@ __all__ = ["METHODS", "integrate", "integrate_many"]
 _SOLVERS = {"Tsit5": diffrax.Tsit5, "Dopri8": diffrax.Dopri8, "Kvaerno5": diffrax.Kvaerno5}
 METHODS = tuple(_SOLVERS)
 _STOPS = (Stop.DONE, Stop.STEPS, Stop.STALLED)
-_SMALLEST_BUCKET = 16
+_SMALLEST_BUCKET = 32
 
 
 def integrate(request: Request, method: str) -> Run:
@@ -53,7 +53,7 @@ def _arrays(request: Request):
 
 
 def _padded(array: np.ndarray, ratio: int) -> np.ndarray:
-    """The array with its last entry repeated up to the next bucket's length: 16, 16 * ratio, 16 * ratio^2 ..."""
+    """The array with its last entry repeated up to the next bucket's length: 32, 32 * ratio, 32 * ratio^2 ..."""
     length = _SMALLEST_BUCKET
     while length < len(array):
         length *= ratio
