@@ -17,16 +17,15 @@ import numpy as np
 from odesys.integrators.run import Request, Run, Stop
 from odesys.lambdify import compile_field
 
-__all__ = ["METHODS", "integrate", "integrate_many"]
+__all__ = ["integrate", "integrate_many"]
 
 _SOLVERS = {"Tsit5": diffrax.Tsit5, "Dopri8": diffrax.Dopri8, "Kvaerno5": diffrax.Kvaerno5}
-METHODS = tuple(_SOLVERS)
 _STOPS = (Stop.DONE, Stop.STEPS, Stop.STALLED)
 _SMALLEST_BUCKET = 32
 
 
 def integrate(request: Request, method: str) -> Run:
-    """Integrate the requested problem by one of `METHODS`."""
+    """Integrate the requested problem by one of `contract.DIFFRAX_METHODS`."""
     with jax.enable_x64(True):
         solution = _solve(*_statics(request, method), *_arrays(request))
     return _run(request, method, *(np.asarray(leaf) for leaf in solution))

@@ -14,15 +14,14 @@ from scipy import integrate as scipy_integrate
 from odesys.integrators.run import Request, Run, Stop
 from odesys.lambdify import compile_field
 
-__all__ = ["METHODS", "integrate"]
+__all__ = ["integrate"]
 
-METHODS = ("RK45", "DOP853", "LSODA", "Radau", "BDF")
 _ONE_STEP = ("RK45", "DOP853", "Radau")
 _IMPLICIT = ("Radau", "BDF")  # LSODA differences the right-hand side itself, in compiled code
 
 
 def integrate(request: Request, method: str) -> Run:
-    """Integrate the requested problem by one of `METHODS`."""
+    """Integrate the requested problem by one of `contract.SCIPY_METHODS`."""
     compiled = compile_field(request.system)
     args = request.system.args
     first_bound = request.times[1] if method in _ONE_STEP else request.times[-1]
