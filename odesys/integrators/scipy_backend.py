@@ -28,7 +28,7 @@ def integrate(request: Request, method: str) -> Run:
     options: dict = {"rtol": request.rtol, "atol": request.atol}
     if method in _IMPLICIT:
         options["jac"] = lambda t, y: _finite(compiled.jacobian(t, y, args))
-    reached = _Reached(request)
+    reached, solver = _Reached(request), None
     with np.errstate(all="ignore"):  # overflow at a blow-up is an answer, not a mishap
         try:
             solver = getattr(scipy_integrate, method)(
@@ -38,7 +38,7 @@ def integrate(request: Request, method: str) -> Run:
             stop = advance(solver, request.times, reached)
         except FloatingPointError:
             stop = Stop.STALLED
-    return reached.run(stop, solver.nfev)
+    return reached.run(stop, solver.nfev if solver is not None else 1)
 
 
 class _Reached:

@@ -71,6 +71,14 @@ def test_a_logarithmic_blow_up_is_not_taken_for_a_domain_edge():
     assert "blow-up" in error.reason
 
 
+@pytest.mark.parametrize("method", ["Radau", "BDF"])
+def test_an_infinite_jacobian(method):
+    # x' = sqrt(x) from 0 has many solutions; the derivative of the root is infinite there.
+    error = failing(odesys.ODESystem(VectorField((x,), (sp.sqrt(x),))), {"x": 0.0}, [0.0, 1.0], method=method)
+    assert error.time == 0.0
+    assert "singularity" in error.reason
+
+
 @pytest.mark.parametrize("method", [None, "LSODA", "Tsit5"])
 def test_a_start_outside_the_domain(method):
     system = odesys.ODESystem(VectorField((x,), (sp.log(x),)))
