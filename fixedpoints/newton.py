@@ -1,0 +1,142 @@
+"""Newton's method from many starts at once, led away from the zeros that are known.
+
+Deflation (Brown and Gearhart 1971; Farrell, Birkisson and Funke 2015) multiplies the field by
+
+    M(x) = prod_r (1 + 1 / |x - r|^2)
+
+over the known zeros r. The Newton step of M f is that of f times one number, so that it costs nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from odesys.lambdify import compile_field
+from odesys.system import MapSystem, ODESystem
+
+__all__ = ["Vanishing", "converged", "spread", "starts", "vanishing"]
+
+_STEPS, _HALVINGS = 60, 8
+
+#: A run has arrived when its last step is smaller than this part of 1 + |x|.
+_ARRIVED = 1e-10
+
+#: Half-widths of the cubes around the origin in which starts lie when no box is given, in turn.
+_REACHES = (1.0, 3.0, 0.1, 10.0, 100.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Vanishing:
+    """What vanishes at fixed points, as functions of arrays: `value` (n, m) -> (n, m), `slope` -> (n, n, m)."""
+
+    value: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+def vanishing(system: ODESystem | MapSystem) -> Vanishing:
+    """f of a flow, or f(x) - x of a map, with its Jacobian."""
+    field, shift = compile_field(system), float(isinstance(system, MapSystem))
+
+    def value(x: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.asarray(field.rhs(0.0, x, field.args), dtype=float) - shift * x
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            jacobian = np.asarray(field.jacobian(0.0, x, field.args), dtype=float)
+        return jacobian - shift * np.eye(len(x))[:, :, None]
+
+    return Vanishing(value, slope)
+
+
+def spread(count: int, box: Sequence[tuple[float, float]]) -> np.ndarray:
+    """Points spread evenly over a box, the same in every run, shape (n, count).
+
+    Fractional parts of k sqrt(p_j) with the j-th prime (Richtmyer 1951).
+    """
+    low, high = np.array(box, dtype=float).T[:, :, None]
+    primes = np.array([float(sp.prime(j + 1)) for j in range(len(box))])
+    return low + (high - low) * np.modf(np.outer(np.sqrt(primes), np.arange(1, count + 1)))[0]
+
+
+def starts(count: int, n: int, box: Sequence[tuple[float, float]] | None) -> np.ndarray:
+    """Where iterations start, shape (n, count): spread over the box, or over growing cubes around 0."""
+    if box is not None:
+        return spread(count, box)
+    return spread(count, [(-1.0, 1.0)] * n) * np.resize(_REACHES, count)
+
+
+def converged(
+    f: Vanishing, x: np.ndarray, known: Sequence[np.ndarray], scale: np.ndarray, deadline: float
+) -> np.ndarray:
+    """Where damped Newton iterations arrive, shape (n, k), those that do not arrive left out.
+
+    Args:
+        f: the field and its Jacobian.
+        x: starts, shape (n, m).
+        known: zeros to be led away from, each (n,).
+        scale: the typical size of each coordinate, in which distances to the known zeros are measured.
+        deadline: in the seconds of `time.monotonic`; runs that have not arrived by then are left out.
+    """
+    with np.errstate(all="ignore"):
+        arrived = np.zeros(x.shape[1], dtype=bool)
+        for _ in range(_STEPS):
+            value = f.value(x)
+            step = _newton(f.slope(x), value)
+            small = np.abs(step).max(axis=0) <= _ARRIVED * (1 + np.abs(x).max(axis=0))
+            arrived |= small & np.isfinite(value).all(axis=0)
+            if arrived.all() or time.monotonic() > deadline:
+                break
+            step = np.where(arrived, 0.0, step * _deflation(x, step, known, scale))
+            x = _damped(f, x, step, value, known, scale)
+        return x[:, arrived]
+
+
+def _newton(slope: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """-J^-1 f, shape (n, m); of least squares where J is singular, NaN where it is not finite."""
+    matrices, right = np.moveaxis(slope, 2, 0), -value.T[:, :, None]
+    good = np.isfinite(matrices).all(axis=(1, 2)) & np.isfinite(right).all(axis=(1, 2))
+    matrices = np.where(good[:, None, None], matrices, np.eye(len(slope)))
+    right = np.where(good[:, None, None], right, np.nan)
+    try:
+        step = np.linalg.solve(matrices, right)
+    except np.linalg.LinAlgError:
+        step = np.linalg.pinv(matrices) @ right
+    return step[:, :, 0].T
+
+
+def _deflation(x: np.ndarray, step: np.ndarray, known: Sequence[np.ndarray], scale: np.ndarray) -> np.ndarray:
+    """The factor that turns the Newton step s of f into that of M f:  1 / (1 - s . grad log M)."""
+    along = np.zeros(x.shape[1])
+    for zero in known:
+        away = (x - zero[:, None]) / scale[:, None]
+        square = (away**2).sum(axis=0)
+        along -= 2 * (away * step / scale[:, None]).sum(axis=0) / (square * (square + 1))
+    factor = 1 / (1 - along)
+    return np.where(np.isfinite(factor), factor, 1.0)
+
+
+def _damped(f: Vanishing, x, step, value, known, scale) -> np.ndarray:
+    """x + t step with the first t = 1, 1/2, 1/4, ... that lessens |M f|, or the last."""
+    size = _merit(value, x, known, scale)
+    best, open_ = x + step, np.ones(x.shape[1], dtype=bool)
+    for k in range(_HALVINGS):
+        trial = x + step * 0.5**k
+        better = _merit(f.value(trial), trial, known, scale) < size
+        best = np.where(open_ & np.isfinite(trial).all(axis=0), trial, best)
+        open_ &= ~better
+        if not open_.any():
+            break
+    return np.where(np.isfinite(best), best, x)
+
+
+def _merit(value: np.ndarray, x: np.ndarray, known, scale) -> np.ndarray:
+    size = np.linalg.norm(value, axis=0)
+    for zero in known:
+        size = size * (1 + 1 / (((x - zero[:, None]) / scale[:, None]) ** 2).sum(axis=0))
+    return np.where(np.isnan(size), np.inf, size)
