@@ -182,7 +182,10 @@ def _stacked(function, t, y, args, leading: tuple[int, ...]) -> np.ndarray:
     with np.errstate(all="ignore"):
         values = function(np.asarray(t, dtype=float), *y, *(np.asarray(a, dtype=float) for a in args))
         shape = np.broadcast_shapes(y.shape[1:], *(np.shape(value) for value in values))
-        return np.stack([np.broadcast_to(value, shape) for value in values]).reshape(*leading, *shape)
+        stacked = np.empty((len(values), *shape))  # several times faster than np.stack for small arrays
+        for place, value in enumerate(values):
+            stacked[place] = value
+        return stacked.reshape(*leading, *shape)
 
 
 def _function(

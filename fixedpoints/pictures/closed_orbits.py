@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fixedpoints.pictures.direction_field import DirectionField
-from odesys.integrators.bundle import Line, trace
+from odesys.integrators.bundle import Bundle, trace
 
 __all__ = ["RESOLUTION", "closed_orbits"]
 
@@ -15,44 +15,47 @@ RESOLUTION = 5e-3
 _CLOSED = 1e-6
 
 
-def closed_orbits(field: DirectionField, lines: list[Line], backward: bool = False) -> dict[int, np.ndarray]:
-    """The lines, by their place, that come back to their start, cut there: points (2, k) in unit coordinates.
+def closed_orbits(
+    field: DirectionField, lines: Bundle, places: np.ndarray, backward: bool = False
+) -> dict[int, np.ndarray]:
+    """Those of some lines, by their places, that come back to their start: points (2, k) in unit coordinates.
 
-    `backward` says that the lines were followed against the field. The crossing with the normal at the start
-    is integrated anew, since interpolation is not accurate enough to tell an orbit from a spiral.
+    They are cut where they come back. `backward` says that the lines were followed against the field. The
+    crossing with the normal at the start is integrated anew, since interpolation is not accurate enough to tell
+    an orbit from a spiral.
     """
-    returned = [
-        (place, line, _distance_to_normal(line))
-        for place, line in enumerate(lines)
-        if line.stop == "halted" and line.parameter.size > 2
-    ]
-    candidates = [each for each in returned if each[-1] is not None]
-    if not candidates:
+    places, missing = _returns(lines, places)
+    if not places.size:
         return {}
-    places, back, missing = zip(*candidates, strict=True)
-    starts, origins = (np.stack([line.states[:, k] for line in back], axis=1) for k in (-2, 0))
-    normals = np.stack([line.slopes[:, 0] for line in back], axis=1)
-    last = trace(field.directions, starts, np.array(missing) * (-1 if backward else 1), _never)
-    ends, slopes = (
-        np.stack([getattr(line, part)[:, -1] for line in last], axis=1) for part in ("states", "slopes")
-    )
+    before = lines.edges[places + 1] - 2
+    origins, normals = lines.starts[:, places], lines.slopes[:, lines.edges[places]]
+    last = trace(field.directions, lines.states[:, before], -missing if backward else missing, _never)
+    slopes = last.slopes[:, last.edges[1:] - 1]
     # What is left along the line, a rounding of the interpolation, is made up for along the tangent.
-    ends = ends - slopes * np.sum((ends - origins) * normals, axis=0) / np.sum(slopes * normals, axis=0)
+    ahead = np.sum((last.ends - origins) * normals, axis=0) / np.sum(slopes * normals, axis=0)
+    ends = last.ends - slopes * ahead
+    lengths = lines.parameter[before] + missing
+    closed = np.hypot(*(ends - origins)) < _CLOSED
     return {
-        place: np.column_stack([line.evenly(RESOLUTION, line.parameter[-2] + part)[:, :-1], end])
-        for place, line, part, end, origin in zip(places, back, missing, ends.T, origins.T, strict=True)
-        if np.hypot(*(end - origin)) < _CLOSED
+        int(place): np.column_stack([lines[place].evenly(RESOLUTION, length)[:, :-1], end])
+        for place, length, end in zip(places[closed], lengths[closed], ends.T[closed], strict=True)
     }
 
 
-def _distance_to_normal(line: Line) -> float | None:
-    """How far a line has to go from its last step but one to cross the normal at its start, if it does."""
-    fine = np.linspace(*line.parameter[-2:], 33)
-    along = (line.at(fine) - line.states[:, :1]).T @ line.slopes[:, 0]
-    if not along[0] < 0 <= along[-1]:
-        return None
+def _returns(lines: Bundle, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lines whose last step crosses the normal at their start, and what it goes before it does."""
+    last = lines.edges[places + 1] - 1
+    size = lines.parameter[last] - lines.parameter[last - 1]
+    back = np.hypot(*(lines.ends - lines.starts)[:, places]) <= 2 * size
+    places = places[back & (np.diff(lines.edges)[places] > 2) & (lines.stops[places] == "halted")]
+    last = lines.edges[places + 1] - 1
+    fine = np.linspace(lines.parameter[last - 1], lines.parameter[last], 33, axis=1)
+    offsets = lines.at(places, fine) - lines.starts[:, places, None]
+    along = np.sum(offsets * lines.slopes[:, lines.edges[places], None], axis=0)
+    crossing = (along[:, 0] < 0) & (along[:, -1] >= 0)
     # Lines are nearly straight over a step, so that the coordinate along them increases.
-    return np.interp(0.0, along, fine) - fine[0]
+    missing = [np.interp(0.0, a, f) - f[0] for a, f in zip(along[crossing], fine[crossing], strict=True)]
+    return places[crossing], np.array(missing)
 
 
 def _never(place: np.ndarray, units: np.ndarray, slopes: np.ndarray) -> np.ndarray:

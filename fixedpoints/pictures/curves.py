@@ -15,7 +15,7 @@ from odesys.lambdify import compile_expressions, compile_field
 from symbolic.field import VectorField
 from symbolic.roots import real_roots
 
-__all__ = ["Curve", "readable", "zero_curves"]
+__all__ = ["Curve", "readable", "roots_between", "zero_curves"]
 
 #: Nodes of the grid on one side of the window, even so that the window's middle is no node; curves are found
 #: if they have no turn or loop smaller than a cell.
@@ -61,7 +61,10 @@ class _SixDigits(StrPrinter):
 def _curves(factor: sp.Expr, window: Window) -> list[Curve]:
     met = [x for x in window.state if x in factor.free_symbols]
     if len(met) == 1:
-        return [_parallel(root, met[0], window) for root in _roots(factor, met[0], window)]
+        return [
+            _parallel(root, met[0], window)
+            for root in roots_between(factor, met[0], *window.bounds[met[0].name])
+        ]
     x, y = met
     if factor.is_polynomial(x, y) and sp.Poly(factor, x, y).total_degree() == 1:
         pieces = _straight(factor, window)
@@ -95,12 +98,16 @@ def _straight(factor: sp.Expr, window: Window) -> tuple[np.ndarray, ...]:
     return (window.to_state(foot[:, None] + along[:, None] * np.array([first, last])),)
 
 
-def _roots(factor: sp.Expr, symbol: sp.Symbol, window: Window) -> list[sp.Expr]:
-    low, high = (sp.Rational(end) for end in window.bounds[symbol.name])
+def roots_between(factor: sp.Expr, symbol: sp.Symbol, low: float, high: float) -> list[sp.Expr]:
+    """The zeros of a function of one state in an interval, in increasing order; rational or to 17 digits.
+
+    Those of polynomials with rational coefficients are certified; others are found where the function changes
+    sign, touches zero or ends, if these places are further apart than 1/4000 of the interval.
+    """
     try:
         certified = real_roots(factor, symbol)
     except ValueError:  # no polynomial, or not with rational coefficients
-        return [sp.Float(root) for root in _bisected_roots(factor, symbol, float(low), float(high))]
+        return [sp.Float(root) for root in _bisected_roots(factor, symbol, low, high)]
     values = [root.lower if root.lower == root.upper else root.value(17) for root in certified]
     return [value for value in values if low <= value <= high]
 

@@ -34,16 +34,15 @@ class DirectionField:
 
     def rates(self, units: np.ndarray) -> np.ndarray:
         """g, the velocity in windows per unit of time, shape (2, ...); not finite where f is not defined."""
-        with np.errstate(all="ignore"):
-            velocity = self._compiled.rhs(0.0, self.window.to_state(units), self._compiled.args)
-        return (velocity.T / self.window.widths).T
+        velocity = self._compiled.rhs(0.0, self.window.to_state(units), self._compiled.args)
+        return velocity / self.window.widths.reshape(2, *(1,) * (units.ndim - 1))
 
     def directions(self, units: np.ndarray) -> np.ndarray:
         """g / |g|, shape (2, ...); nan at fixed points and where f is not finite."""
         rates = self.rates(units)
         with np.errstate(all="ignore"):
-            rates = rates / np.max(np.abs(rates), axis=0)  # no overflow in the squares
-            return rates / np.hypot(*rates)
+            rates = rates / np.abs(rates).max(axis=0)  # no overflow in the squares
+            return rates / np.hypot(rates[0], rates[1])
 
     def arrived(self, units: np.ndarray) -> np.ndarray:
         """Where the next fixed point, by one step of Newton's method, is nearer than 1/500 of the window.
@@ -60,6 +59,5 @@ class DirectionField:
     def jacobian(self, units: np.ndarray) -> np.ndarray:
         """d g / d z, shape (2, 2, ...)."""
         widths = self.window.widths
-        with np.errstate(all="ignore"):
-            full = self._compiled.jacobian(0.0, self.window.to_state(units), self._compiled.args)
-        return (full.T * (widths[:, None] / widths[None, :])).T
+        full = self._compiled.jacobian(0.0, self.window.to_state(units), self._compiled.args)
+        return full * (widths[None, :] / widths[:, None]).reshape(2, 2, *(1,) * (units.ndim - 1))

@@ -101,7 +101,7 @@ def _drift(
     sides = np.stack([weak, -weak], axis=1)
     times = np.full(2, -np.sign(rate) * 12 / abs(rate))
     lines = trace(field.rates, at[:, None] + _BESIDE * sides, times, _never, tolerance=1e-10, smallest=1e-14)
-    rates = field.rates(np.stack([line.states[:, -1] for line in lines], axis=1))
+    rates = field.rates(lines.ends)
     across = np.array([strong[1], -strong[0]])  # measures along the weak direction alone
     slow = (across @ rates) * (across @ sides)
     size = abs(rate) * _BESIDE * (across @ weak) ** 2

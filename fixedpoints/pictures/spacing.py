@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["Spacing", "without_rewinding"]
 
 #: Cells of the raster on one side of the window.
-_CELLS = 400
+_CELLS = 256
 
 
 class Spacing:

@@ -10,7 +10,7 @@ import numpy as np
 from fixedpoints.pictures.closed_orbits import RESOLUTION, closed_orbits
 from fixedpoints.pictures.direction_field import DirectionField
 from fixedpoints.pictures.spacing import Spacing, without_rewinding
-from odesys.integrators.bundle import Line, trace
+from odesys.integrators.bundle import Bundle, Line, trace
 
 __all__ = ["Streamline", "streamlines", "trace_both_ways"]
 
@@ -55,36 +55,36 @@ def streamlines(
         avoid: curves (2, k) of states that are drawn already, from which lines keep the same distances.
     """
     seeds = _seeds(field)
-    forward, backward = trace_both_ways(field, seeds)
-    orbits = closed_orbits(field, forward)
+    count = seeds.shape[1]
+    lines = trace_both_ways(field, seeds)
+    orbits = closed_orbits(field, lines, np.arange(count))
     room = Spacing(spacing)
     for curve in avoid:
         room.occupy(field.window.to_unit(curve))
     state = field.window.to_state
-    cycles = [state(cycle) for cycle in _limit_cycles(field, [*forward, *backward], room)]
+    cycles = [state(cycle) for cycle in _limit_cycles(field, lines, room)]
     chosen = [Streamline(cycle, True, cycle[:, 0], limit=True) for cycle in cycles]
     for place, seed in enumerate(seeds.T):
         if room.admits(seed):
             closed = place in orbits
-            line = orbits[place] if closed else _open_line(forward[place], backward[place], room)
+            line = orbits[place] if closed else _open_line(lines[place], lines[count + place], room)
             if np.sum(np.hypot(*np.diff(line))) > _SHORTEST:
                 room.occupy(line)
                 chosen.append(Streamline(state(line), closed, state(seed)))
     return tuple(chosen)
 
 
-def trace_both_ways(field: DirectionField, seeds: np.ndarray) -> tuple[list[Line], list[Line]]:
-    """The lines through seeds (2, m) in unit coordinates, along the flow and against it, in one solve.
+def trace_both_ways(field: DirectionField, seeds: np.ndarray) -> Bundle:
+    """The lines through seeds (2, m) in unit coordinates, m along the flow and m against it, in one solve.
 
     A line ends at the window's edge, at a fixed point, where the field stops, on its return to the seed, and
     after five sizes of the window or four turns.
     """
-    count = seeds.shape[1]
-    lines = _trace(field, np.hstack([seeds, seeds]), np.repeat([_LENGTH, -_LENGTH], count))
-    return lines[:count], lines[count:]
+    lengths = np.repeat([_LENGTH, -_LENGTH], seeds.shape[1])
+    return _trace(field, np.hstack([seeds, seeds]), lengths)
 
 
-def _trace(field: DirectionField, starts: np.ndarray, lengths: np.ndarray) -> list[Line]:
+def _trace(field: DirectionField, starts: np.ndarray, lengths: np.ndarray) -> Bundle:
     ends = _Ends(field, starts, lengths)
     bounds = {"largest": _STEP, "smallest": _SMALLEST, "max_steps": _MOST_STEPS}
     return trace(field.directions, starts, lengths, ends, **bounds)
@@ -137,19 +137,19 @@ def _seeds(field: DirectionField) -> np.ndarray:
     return units[:, np.all(np.isfinite(field.directions(units)), axis=0) & ~field.arrived(units)]
 
 
-def _limit_cycles(field: DirectionField, lines: list[Line], room: Spacing) -> list[np.ndarray]:
+def _limit_cycles(field: DirectionField, lines: Bundle, room: Spacing) -> list[np.ndarray]:
     """Closed orbits (2, k) that lines have run into, each once; they take their room first."""
-    ends = np.stack([line.states[:, -1] for line in lines], axis=1)
-    origins = np.stack([line.states[:, 0] for line in lines], axis=1)
-    inside = np.all((ends > 0) & (ends < 1), axis=0) & ~field.arrived(ends)
-    lost = inside & (np.hypot(*(ends - origins)) > _STEP)
-    lost &= np.array([line.stop in ("halted", "length") for line in lines])
+    ends = lines.ends
+    lost = np.all((ends > 0) & (ends < 1), axis=0) & ~field.arrived(ends)
+    lost &= (np.hypot(*(ends - lines.starts)) > _STEP) & np.isin(
+        lines.stops.astype(str), ["halted", "length"]
+    )
     cycles = []
     for places, backward in zip(np.split(np.arange(len(lines)), 2), (False, True), strict=True):
         places = places[lost[places]]
         places = places[:: 1 + places.size // _LOST]
         again = _trace(field, ends[:, places], np.full(places.size, -_LENGTH if backward else _LENGTH))
-        for orbit in closed_orbits(field, again, backward).values():
+        for orbit in closed_orbits(field, again, np.arange(places.size), backward).values():
             if room.admits(orbit[:, 0]):
                 room.occupy(orbit)
                 cycles.append(orbit[:, ::-1] if backward else orbit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -26,7 +27,7 @@ class Window:
     low: tuple[float, float]
     high: tuple[float, float]
 
-    @property
+    @cached_property
     def widths(self) -> np.ndarray:
         """high - low, shape (2,)."""
         return np.subtract(self.high, self.low)
@@ -38,19 +39,20 @@ class Window:
 
     def to_unit(self, states: np.ndarray) -> np.ndarray:
         """Unit coordinates of states, shape (2, ...)."""
-        return ((states.T - self.low) / self.widths).T
+        return (states - _column(self.low, states)) / _column(self.widths, states)
 
     def to_state(self, units: np.ndarray) -> np.ndarray:
         """States of unit coordinates, shape (2, ...)."""
-        return (units.T * self.widths + self.low).T
+        return units * _column(self.widths, units) + _column(self.low, units)
 
     def grid(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """`count` values from low to high for either state."""
         return tuple(np.linspace(a, b, count) for a, b in zip(self.low, self.high, strict=True))
 
-    def contains(self, location: Mapping[str, object]) -> bool:
-        """Whether a point, by the names of the states, lies in the box or on its edge."""
-        return all(a <= float(location[name]) <= b for name, (a, b) in self.bounds.items())
+
+def _column(values: Sequence[float] | np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Two values in a shape that broadcasts with (2, ...)."""
+    return np.reshape(values, (2,) + (1,) * (like.ndim - 1))
 
 
 def window(state: Sequence[sp.Symbol], box: Mapping[str | sp.Symbol, tuple[float, float]]) -> Window:

@@ -5,12 +5,12 @@ For pictures: there a compiled solver costs seconds before the first line, and a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Line", "trace"]
+__all__ = ["Bundle", "Line", "trace"]
 
 Field = Callable[[np.ndarray], np.ndarray]
 Halt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -38,19 +38,56 @@ class Line:
         """States (n, j) at parameters (j,) by cubic Hermite interpolation."""
         if self.parameter.size == 1:
             return np.repeat(self.states, parameter.size, axis=1)
-        step = np.clip(
-            np.searchsorted(self.parameter, parameter, side="right") - 1, 0, self.parameter.size - 2
-        )
-        size = self.parameter[step + 1] - self.parameter[step]
-        u = (parameter - self.parameter[step]) / size
-        first, last = self.states[:, step], self.states[:, step + 1]
-        rise, fall = size * self.slopes[:, step], size * self.slopes[:, step + 1]
-        return first + u**2 * (3 - 2 * u) * (last - first) + u * (1 - u) * ((1 - u) * rise - u * fall)
+        step = np.searchsorted(self.parameter, parameter, side="right") - 1
+        return _hermite(self, np.clip(step, 0, self.parameter.size - 2), parameter)
 
     def evenly(self, distance: float, end: float | None = None) -> np.ndarray:
         """States (n, j) at parameters about `distance` apart, up to `end` or else the end of the line."""
         last = float(self.parameter[-1]) if end is None else end
         return self.at(np.linspace(0.0, last, 2 + int(last / distance)))
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Many lines, one after the other in the same arrays; `edges` (m + 1,) says where each begins.
+
+    It is a sequence of `Line`; `stops` (m,) are theirs.
+    """
+
+    parameter: np.ndarray
+    states: np.ndarray
+    slopes: np.ndarray
+    edges: np.ndarray
+    stops: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.stops)
+
+    def __getitem__(self, place: int) -> Line:
+        span = slice(self.edges[place], self.edges[place + 1])
+        return Line(self.parameter[span], self.states[:, span], self.slopes[:, span], self.stops[place])
+
+    def __iter__(self) -> Iterator[Line]:
+        return (self[place] for place in range(len(self)))
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The first states, shape (n, m)."""
+        return self.states[:, self.edges[:-1]]
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The last states, shape (n, m)."""
+        return self.states[:, self.edges[1:] - 1]
+
+    def at(self, places: np.ndarray, parameter: np.ndarray) -> np.ndarray:
+        """States (n, k, j) of lines (k,) of at least one step at parameters (k, j), by Hermite interpolation."""
+        far = 1.0 + np.max(self.parameter, initial=0.0)
+        keys = self.parameter + far * np.repeat(np.arange(len(self)), np.diff(self.edges))
+        step = np.searchsorted(keys, np.clip(parameter, 0, far) + far * places[:, None], side="right") - 1
+        return _hermite(
+            self, np.clip(step, self.edges[places, None], self.edges[places + 1, None] - 2), parameter
+        )
 
 
 def trace(
@@ -63,7 +100,7 @@ def trace(
     largest: float = np.inf,
     smallest: float = 1e-6,
     max_steps: int = 2_000,
-) -> list[Line]:
+) -> Bundle:
     """Integrate  dy/ds = sign(length) v(y)  from each start until  s = |length|  or `halt` holds.
 
     All lines step together, each with its own step size, by the pair of orders 5 and 4 of Dormand and Prince
@@ -80,11 +117,7 @@ def trace(
         largest, smallest: bounds on the parameter's steps; at a jump, steps come down to the tolerance, which
             must be below the smallest.
         max_steps: how many steps, refused ones included, a line may take.
-    Returns:
-        A line for each start, in order.
     """
-    if not starts.size:
-        return []
     lanes = _Lanes(velocity, starts, lengths, min(largest, 0.01 * np.max(np.abs(lengths), initial=0.0)))
     with np.errstate(all="ignore"):  # what overflows or is undefined is refused, which is the answer
         for _ in range(max_steps):
@@ -93,7 +126,7 @@ def trace(
             lanes.step(tolerance, largest)
             lanes.retire(halt, smallest)
         lanes.stops[lanes.index] = "steps"
-    return lanes.lines()
+    return lanes.bundle()
 
 
 class _Lanes:
@@ -112,32 +145,38 @@ class _Lanes:
         self.state = np.array(starts, dtype=float)
         self.stages = np.empty((len(self._estimate), *self.state.shape))
         with np.errstate(all="ignore"):
-            self.stages[0] = self.sign * velocity(self.state)
+            self.stages[0] = velocity(self.state)
         self.stops = np.full(m, "halted", dtype=object)
-        self._lengths = self.left.copy()
+        self._lengths, self._signs = self.left.copy(), self.sign.copy()
         self._kept = [(self.index, self.left, self.state, self.stages[0].copy())]
 
     def step(self, tolerance: float, largest: float) -> None:
         """One step of every lane, kept where its error is small enough; new step sizes for all."""
         size = np.minimum(self.size, self.left)
+        signed, end = size * self.sign, self.state
         flat = self.stages.reshape(len(self.stages), -1)  # a view: (stages, n m)
         for place, weights in enumerate(self._weights, start=1):
-            end = self.state + size * (weights[:place] @ flat[:place]).reshape(self.state.shape)
-            self.stages[place] = self.sign * self._velocity(end)
-        error = np.max(np.abs((self._estimate @ flat).reshape(self.state.shape)), axis=0) * size / tolerance
-        error[~np.isfinite(error)] = np.inf
-        good = error <= 1
-        factor = _SAFETY * np.maximum(error, 1e-12) ** -0.2
-        self.size = np.minimum(size * np.clip(factor, _SHRINK, np.where(good, _GROW, 1.0)), largest)
+            end = self.state + signed * (weights[:place] @ flat[:place]).reshape(self.state.shape)
+            self.stages[place] = self._velocity(end)
+        error = size / tolerance * np.max(np.abs((self._estimate @ flat).reshape(self.state.shape)), axis=0)
+        good = error <= 1  # false for nan, which shrinks the step as far as may be
+        factor = np.fmax(np.minimum(_SAFETY * error**-0.2, _GROW), _SHRINK)
+        self.size = np.minimum(size * factor, largest)
+        if good.all():
+            self.state, self.left = end, self.left - size
+            self.stages[0] = self.stages[-1]
+            self._kept.append((self.index, self.left, end, self.stages[0].copy()))
+            return
         self.state = np.where(good, end, self.state)
         self.left = np.where(good, self.left - size, self.left)
         self.stages[0] = np.where(good, self.stages[-1], self.stages[0])
         at = np.flatnonzero(good)
-        self._kept.append((self.index[at], self.left[at], self.state[:, at], self.stages[0][:, at]))
+        kept = (self.index, self.left, self.state, self.stages[0])
+        self._kept.append(tuple(array.take(at, axis=-1) for array in kept))
 
     def retire(self, halt: Halt, smallest: float) -> None:
         """Let the lanes go that have arrived, and say why."""
-        halted = halt(self.index, self.state, self.stages[0])
+        halted = halt(self.index, self.state, self.sign * self.stages[0])
         arrived, stalled = self.left <= 0, self.size < smallest
         done = halted | arrived | stalled
         if not done.any():
@@ -149,12 +188,26 @@ class _Lanes:
         self.size, self.state = self.size[stay], self.state[:, stay]
         self.stages = np.ascontiguousarray(self.stages[:, :, stay])
 
-    def lines(self) -> list[Line]:
+    def bundle(self) -> Bundle:
         index, left, states, slopes = (
             np.concatenate(part, axis=-1) for part in zip(*self._kept, strict=True)
         )
         order = np.argsort(index, kind="stable")
-        cuts = np.searchsorted(index[order], np.arange(1, len(self.stops)))
-        parameter = self._lengths[index] - left
-        parts = (np.split(part[..., order], cuts, axis=-1) for part in (parameter, states, slopes))
-        return [Line(*each, stop) for *each, stop in zip(*parts, self.stops, strict=True)]
+        index = index.take(order)
+        return Bundle(
+            self._lengths.take(index) - left.take(order),
+            states.take(order, axis=1),
+            self._signs.take(index) * slopes.take(order, axis=1),
+            np.searchsorted(index, np.arange(len(self.stops) + 1)),
+            self.stops,
+        )
+
+
+def _hermite(points: Line | Bundle, step: np.ndarray, parameter: np.ndarray) -> np.ndarray:
+    """The cubic between the states before and after each step, at parameters of the step's shape."""
+    size, gap = np.diff(points.parameter), np.diff(points.states)
+    rise, fall = size * points.slopes[:, :-1], size * points.slopes[:, 1:]
+    u = (parameter - points.parameter.take(step)) / size.take(step)
+    coefficients = (points.states, rise, 3 * gap - 2 * rise - fall, rise + fall - 2 * gap)
+    start, first, second, third = (c.take(step, axis=1) for c in coefficients)
+    return start + u * (first + u * (second + u * third))

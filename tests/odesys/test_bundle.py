@@ -21,8 +21,7 @@ def test_error_follows_the_tolerance():
     starts = np.array([[1.0, 1.0], [0.0, 0.0]])
     errors = []
     for tolerance in (1e-6, 1e-10):
-        lines = trace(rotation, starts, lengths, never, tolerance=tolerance)
-        ends = np.stack([line.states[:, -1] for line in lines], axis=1)
+        ends = trace(rotation, starts, lengths, never, tolerance=tolerance).ends
         exact = np.array([np.cos(lengths), -np.sin(lengths)])
         errors.append(np.max(np.abs(ends - exact)))
     assert errors[0] < 1e-4
@@ -51,6 +50,20 @@ def test_interpolation_is_as_good_as_the_steps():
     # Steps of about 0.1: h^4 / 384 = 3e-7 for the cubic between them.
     np.testing.assert_allclose(line.at(fine), [np.cos(fine), -np.sin(fine)], atol=1e-6)
     assert np.max(np.hypot(*np.diff(line.evenly(0.01)))) < 0.0101
+
+
+def test_a_bundle_is_its_lines():
+    lengths = np.array([1.0, -3.0, 0.2])
+    bundle = trace(rotation, np.array([[1.0, 2.0, 0.5], [0.0, 0.0, 1.0]]), lengths, never)
+    assert len(bundle) == 3
+    np.testing.assert_array_equal(bundle.starts, [[1.0, 2.0, 0.5], [0.0, 0.0, 1.0]])
+    np.testing.assert_array_equal(bundle.ends[:, 1], bundle[1].states[:, -1])
+    parameters = np.array([[0.0, 1.5, 3.0], [0.0, 0.1, 0.2]])
+    together = bundle.at(np.array([1, 2]), parameters)
+    for column, place in enumerate((1, 2)):
+        np.testing.assert_allclose(
+            together[:, column], bundle[place].at(parameters[column]), rtol=0, atol=1e-15
+        )
 
 
 def test_why_lines_end():
@@ -84,4 +97,4 @@ def test_a_jump_stalls_a_line_and_no_other():
 
 
 def test_no_lines():
-    assert trace(rotation, np.empty((2, 0)), np.empty(0), never) == []
+    assert list(trace(rotation, np.empty((2, 0)), np.empty(0), never)) == []

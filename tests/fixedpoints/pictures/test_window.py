@@ -19,12 +19,6 @@ def test_unit_coordinates_go_there_and_back():
     np.testing.assert_array_equal(frame.to_state(frame.to_unit(states)), states)
 
 
-def test_edges_belong_to_it():
-    frame = window((x, y), {"x": (0, 1), "y": (0, 1)})
-    assert frame.contains({"x": 0.0, "y": 1.0})
-    assert not frame.contains({"x": 1.1, "y": 0.5})
-
-
 @pytest.mark.parametrize(
     ("box", "error", "message"),
     [
