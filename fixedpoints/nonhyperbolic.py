@@ -29,7 +29,7 @@ from fixedpoints.near.one_state import (
     towards,
     word,
 )
-from fixedpoints.near.spectrum import SLACK, Spectrum
+from fixedpoints.near.spectrum import MOST_EXACT, SLACK, Spectrum
 
 __all__ = ["UNDECIDED", "Nature", "Question", "nature"]
 
@@ -56,17 +56,21 @@ class Question:
     """A fixed point with eigenvalues on the boundary.
 
     Args:
-        local: the rule there, as exact as the boundary eigenvalues are known.
+        local: the rule there, with floats read as they are.
+        loose: the same with floats uncertain by a relative `SLACK`; terms that may vanish then, do.
         spectrum: all eigenvalues.
         grade: how well the boundary eigenvalues are known: "exact", "digits" (zero to some 60 digits) or
             "rounding" (zero within the uncertainty of floats).
+        has_floats: whether the rule holds floats.
         given: conserved quantities that the user knows.
         is_gradient: whether the rule descends a loss.
     """
 
     local: Local
+    loose: Local
     spectrum: Spectrum
     grade: str
+    has_floats: bool
     given: Sequence[sp.Expr] = ()
     is_gradient: bool = False
 
@@ -102,9 +106,9 @@ def _one_state(question: Question) -> Nature | None:
         local = replace(local, twice=flips)
     attracts = decided_by_signs(local)
     if attracts is not None:
-        return Nature(
-            word(attracts), f"{sort}by the exact signs of {velocity}, moves {towards(attracts)}", attracts
-        )
+        floats = " for the floats as they are" if question.has_floats else ""
+        reason = f"{sort}by the exact signs of {velocity}{floats}, moves {towards(attracts)}"
+        return Nature(word(attracts), reason, attracts)
     first = decided_by_series(local)
     if first is None:
         return None
@@ -122,7 +126,7 @@ def _one_direction(question: Question) -> Nature | None:
     """One eigenvalue 0, or one multiplier 1 or -1."""
     if question.dims[1] != 1:
         return None
-    local, kind = question.local, "flow"
+    local, kind = question.loose, "flow"
     if local.is_map:
         kind = "flip" if question.spectrum.count("flip") else "fold"
         local = replace(local, twice=kind == "flip")
@@ -163,15 +167,14 @@ def _one_pair(question: Question) -> Nature | None:
     if question.local.is_map or question.spectrum.boundary != (0, 0, 2):
         return None
     order = _MOST_PLANAR_TERMS if len(question.local.at) == 2 else _MOST_PLANAR_TERMS - 2
-    g, squared = on_centre_plane(question.local, order - 1)
+    g, squared, pace = on_centre_plane(question.loose, order - 1)
+    faint = SLACK if question.has_floats else _FAINT
     for m, eta, size in focal_values(g, squared, order):
-        floor = {"exact": 0.0, "digits": _FAINT, "rounding": SLACK}[question.grade] * size
-        if not sign(eta) or (not is_exact(eta) and abs(as_float(eta)) <= floor):
+        if not sign(eta) or (not is_exact(eta) and abs(as_float(eta)) <= faint * size):
             continue
         ordinal = {2: "first", 3: "second", 4: "third"}.get(m, f"{m - 1}th")
-        reason = (
-            f"{ordinal} Lyapunov coefficient {shown(eta / 2)}: dr/dt = {shown(eta / 2)} r^{2 * m - 1} + ..."
-        )
+        coefficient = shown(eta * pace / 2)
+        reason = f"{ordinal} Lyapunov coefficient {coefficient}: dr/dt = {coefficient} r^{2 * m - 1} + ..."
         if question.dims[0]:
             return Nature("unstable", f"{reason} on the centre manifold; another eigenvalue is unstable")
         return Nature(f"{'stable' if as_float(eta) < 0 else 'unstable'} weak focus", reason)
@@ -210,7 +213,10 @@ def _loss(question: Question) -> Nature | None:
     zeros = question.spectrum.count("zero")
     if not question.is_gradient or not zeros:
         return None
-    near = loss_near(question.local, kernel(question.local, zeros))
+    negative, _, positive = hessian_index(question.spectrum, question.local.is_map)
+    if negative and positive:
+        return _of_loss(question, LossNear(True, True), "by the signs of the Hessian")
+    near = loss_near(question.loose, kernel(question.loose, zeros))
     return _of_loss(question, near, "by the leading terms of the loss in the degenerate directions")
 
 
@@ -244,14 +250,14 @@ def _set_of_points(question: Question) -> Nature | None:
 def _nilpotent(question: Question) -> Nature | None:
     if question.grade != "exact" or question.spectrum.boundary != (2, 0, 0):
         return None
-    found = nilpotent_type(question.local)
+    found = nilpotent_type(question.local, question.loose)
     return None if found is None else Nature(*found)
 
 
 def _affine(question: Question) -> Nature | None:
     """Rules that are affine in the state: stable where the eigenvalues on the boundary are semisimple."""
     local = question.local
-    if question.grade != "exact" or question.dims[0]:
+    if question.grade != "exact" or question.dims[0] or len(local.at) > MOST_EXACT:
         return None
     if any(slope.free_symbols & set(local.rule.state) for slope in local.rule.jacobian):
         return None

@@ -13,15 +13,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import sympy as sp
-from flint import ctx, fmpq
+from flint import ctx
 
-from fixedpoints.near.balls import BITS, Matrix, is_exact, vanishes
+from fixedpoints.near.balls import BITS, is_exact, rank, vanishes
 from fixedpoints.near.conserved import given_integrals
 from fixedpoints.near.gradient import check_loss, hessian_index, is_gradient
 from fixedpoints.near.jets import NotSmoothError
-from fixedpoints.near.local import Local, Located, located, rule_and_numbers
-from fixedpoints.near.one_state import decided_by_signs, towards, word
-from fixedpoints.near.spectrum import SLACK, Eigenvalue, Spectrum, planar, spectrum
+from fixedpoints.near.local import FLOAT_ERROR, Located, located, rule_and_numbers
+from fixedpoints.near.one_state import word
+from fixedpoints.near.spectrum import MOST_EXACT, SLACK, Eigenvalue, Spectrum, planar, spectrum
 from fixedpoints.nonhyperbolic import Nature, Question, nature
 from fixedpoints.points import FixedPoint
 from odesys.system import MapSystem, ODESystem
@@ -101,27 +101,22 @@ def classify(
 
 def _spectra(place: Located) -> tuple[Spectrum, str]:
     """The eigenvalues, and how well it is known that some lie on the boundary."""
-    is_map, slack = place.nominal.is_map, SLACK if place.has_floats else 0.0
-    nominal = _jacobian(place.nominal)
-    if not place.has_floats:
-        return spectrum(nominal, is_map=is_map), "exact" if is_exact(nominal) else "digits"
-    seen = spectrum(_jacobian(place.uncertain), is_map=is_map, slack=slack)
-    if seen.dims[1] and spectrum(nominal, is_map=is_map).boundary == seen.boundary:
-        return seen, "exact" if is_exact(nominal) else "digits"
-    return seen, "rounding"
-
-
-def _jacobian(local: Local) -> Matrix:
-    """d f_i / d x_j of the rule."""
-    _, slopes = local.slopes()
-    if not local.is_map:
-        return slopes
-    return [[x + fmpq(int(i == j)) for j, x in enumerate(row)] for i, row in enumerate(slopes)]
+    is_map = place.nominal.is_map
+    _, slopes = place.nominal.slopes()
+    nominal = seen = spectrum(slopes, is_map=is_map)
+    if place.has_floats:
+        _, bounded = place.loosened(FLOAT_ERROR).slopes()
+        _, loose = place.loosened(SLACK).slopes()
+        seen = spectrum(bounded, is_map=is_map, loose=loose)
+    if seen.boundary != nominal.boundary:
+        return seen, "rounding"
+    certified = len(slopes) <= MOST_EXACT or seen.dims[1] == len(slopes) - rank(slopes)
+    return seen, "exact" if is_exact(slopes) and certified else "digits"
 
 
 def _is_gradient(place: Located) -> bool:
     """Asks the symbolic proof only where the Jacobian at the point does not deny it."""
-    _, slopes = place.uncertain.slopes()
+    _, slopes = place.loosened(SLACK).slopes()
     n = len(slopes)
     return all(vanishes(slopes[i][j] - slopes[j][i]) for i in range(n) for j in range(i)) and is_gradient(
         place.nominal.rule
@@ -131,16 +126,17 @@ def _is_gradient(place: Located) -> bool:
 def _nature(place: Located, seen: Spectrum, grade: str, given, descends: bool) -> Nature:
     if seen.dims[1] == 0:
         return _hyperbolic(place, seen)
-    local = place.uncertain if grade == "rounding" else place.nominal
-    if grade == "rounding" and len(local.at) == 1 and not local.is_map:
-        # One state needs no eigenvalue: the signs of the velocity are exact for the floats as they are.
-        attracts = decided_by_signs(place.nominal)
-        if attracts is not None:
-            reason = (
-                f"by the exact signs of the velocity for the floats as they are, moves {towards(attracts)}"
-            )
-            return Nature(word(attracts), reason, attracts)
-    return nature(Question(local, seen, grade, given, descends))
+    return nature(
+        Question(
+            place.nominal,
+            place.loosened(SLACK),
+            seen,
+            grade,
+            place.has_floats,
+            given=given,
+            is_gradient=descends,
+        )
+    )
 
 
 def _hyperbolic(place: Located, seen: Spectrum) -> Nature:
@@ -150,8 +146,8 @@ def _hyperbolic(place: Located, seen: Spectrum) -> Nature:
         attracts = (stable == 1, stable == 1)
         return Nature(word(attracts), "", attracts)
     if n == 2 and not is_map:
-        jacobian = _jacobian(place.uncertain)
-        signs = planar(jacobian, SLACK if place.has_floats else 0.0)
+        _, slopes = place.loosened(SLACK).slopes()
+        signs = planar(slopes, loose=place.has_floats)
         if signs.determinant < 0:
             return Nature("saddle", "")
         side = "stable" if stable else "unstable"

@@ -1,7 +1,7 @@
-"""Numbers that know how exact they are: rationals (`fmpq`) while possible, else balls (`arb`) around the truth.
+"""Numbers that know how exact they are: rationals (`fmpq`) while possible, else balls (`arb`).
 
-Both mix freely, and one ball makes a result a ball. So a rational 0 is a proof, and a ball that holds 0 says
-"zero to within this radius".
+A ball holds the truth. Both mix freely, and one ball makes a result a ball. So a rational 0 is a proof, and a
+ball that holds 0 says "zero to within this radius".
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def kernel(local: Local, dimension: int) -> Kernel:
     Raises:
         NotSemisimpleError: there are fewer.
     """
-    _, slopes = local.slopes()
+    slopes, _ = _unhurried(local.slopes()[1])
     if is_exact(slopes):
         right, left = nullspace(slopes), nullspace(transposed(slopes))
         if len(right) != dimension:
@@ -98,6 +98,16 @@ def _enclosed_kernel(slopes: Matrix, dimension: int) -> tuple[Matrix, Matrix]:
         raise NotSemisimpleError("the null vectors cannot be enclosed") from None
 
 
+def _unhurried(slopes: Matrix) -> tuple[Matrix, fmpq]:
+    """The Jacobian in a unit of time in which its largest entry is about 1, and that unit as a rate.
+
+    Balls would be too wide for linear systems that mix rates of 1e9 with pure numbers.
+    """
+    size = max(abs(as_float(x)) for row in slopes for x in row)
+    pace = fmpq(2) ** math.frexp(size)[1] if size else fmpq(1)
+    return [[x / pace for x in row] for row in slopes], pace
+
+
 def _bordered(matrix: Matrix, columns: Matrix, rows: Matrix) -> Matrix:
     upper = [[*a, *b] for a, b in zip(matrix, columns, strict=True)]
     return upper + [[*row, *([fmpq(0)] * len(rows))] for row in rows]
@@ -128,7 +138,7 @@ def on_kernel(local: Local, null: Kernel, order: int) -> Iterator[tuple[int, lis
 
 
 def _reduced(local: Local, null: Kernel, surface: list[dict[Powers, Number]], variables: int, order: int):
-    _, slopes = local.slopes()
+    slopes, pace = _unhurried(local.slopes()[1])
     n, d = len(slopes), len(null.right)
     bordered = _bordered(slopes, transposed(null.right), null.left)
     for k in range(2, order + 1):
@@ -136,7 +146,7 @@ def _reduced(local: Local, null: Kernel, surface: list[dict[Powers, Number]], va
         powers = list(monomials(variables, k))
         columns = [[part.get(p, fmpq(0)) for part in jets] for p in powers]
         yield k, [{p: dot(row, c) for p, c in zip(powers, columns, strict=True)} for row in null.left]
-        bend = solve(bordered, transposed([[-x for x in c] + [fmpq(0)] * d for c in columns]))
+        bend = solve(bordered, transposed([[-x / pace for x in c] + [fmpq(0)] * d for c in columns]))
         for terms, row in zip(surface, bend[:n], strict=True):
             terms |= dict(zip(powers, row, strict=True))
 
@@ -144,17 +154,17 @@ def _reduced(local: Local, null: Kernel, surface: list[dict[Powers, Number]], va
 # A pair of imaginary eigenvalues
 
 
-def on_centre_plane(local: Local, order: int) -> tuple[list[Jet], Number]:
+def on_centre_plane(local: Local, order: int) -> tuple[list[Jet], Number, fmpq]:
     """The flow on the centre manifold of one pair +-i omega, where  x = x* + u_0 v + u_1 J v + ...
 
         du_0/dt = -omega^2 u_1 + g_0(u),    du_1/dt = u_0 + g_1(u)
 
     Returns:
-        g_0, g_1 from degree 2 up to the order, and omega^2.
+        g_0, g_1 from degree 2 up to the order, omega^2, and the rate in whose inverse time is measured.
     Raises:
         ZeroDivisionError: the equations for the manifold cannot be solved in balls.
     """
-    _, slopes = local.slopes()
+    slopes, pace = _unhurried(local.slopes()[1])
     basis, squared = _centre_basis(slopes)
     inverse = solve(basis, identity(len(basis)))
     inner = matmul(inverse, matmul(slopes, basis))
@@ -164,7 +174,7 @@ def on_centre_plane(local: Local, order: int) -> tuple[list[Jet], Number]:
     for k in range(2, order + 1):
         u = [Jet({(0,): fmpq(1)}, k), Jet({(1,): fmpq(1)}, k), *(Jet(jet.terms, k) for jet in w)]
         place = [_combined(row, u, k) for row in basis]
-        image = [jet.part(k) for jet in local.phi(place)]
+        image = [jet.times(1 / pace).part(k) for jet in local.phi(place)]
         moved = [
             {p: dot(row, [part.get(p, fmpq(0)) for part in image]) for p in monomials(2, k)}
             for row in inverse
@@ -174,7 +184,7 @@ def on_centre_plane(local: Local, order: int) -> tuple[list[Jet], Number]:
         for i, terms in enumerate(_manifold_terms(rest, right, squared, k)):
             w[i] = Jet(w[i].terms | terms, order + 1)
         g = [Jet(old.terms | new, order + 1) for old, new in zip(g, moved[:2], strict=True)]
-    return g, squared
+    return g, squared, pace
 
 
 def _combined(row: Sequence[Number], jets: Sequence[Jet], order: int) -> Jet:

@@ -34,7 +34,8 @@ from symbolic.zero import exact, is_zero, residual
 
 __all__ = ["Verdict", "decide", "found_integrals", "given_integrals", "is_semisimple"]
 
-#: The most unknown coefficients in a search for conserved quantities.
+#: The most states for which quantities are searched, and the most unknown coefficients above degree 1.
+_MOST_STATES = 20
 _MOST_UNKNOWNS = 60
 
 
@@ -75,7 +76,7 @@ def found_integrals(
     rule: VectorField | IteratedMap, values: Mapping[sp.Symbol, float], degree: int
 ) -> tuple[sp.Expr, ...]:
     """Polynomials up to a degree, and sums of polynomials and logarithms of states, that a flow conserves."""
-    if isinstance(rule, IteratedMap):
+    if isinstance(rule, IteratedMap) or len(rule.state) > _MOST_STATES:
         return ()
     field = _with_numbers(rule, {p: sp.Rational(v) for p, v in values.items()})
     if not all(f.is_rational_function(*field.state) for f in field.rhs):
@@ -140,8 +141,6 @@ def _found(field: VectorField, degree: int) -> tuple[sp.Expr, ...]:
     n = len(field.state)
     while degree > 1 and sp.binomial(n + degree, degree) > _MOST_UNKNOWNS:
         degree -= 1
-    if sp.binomial(n + degree, degree) > 4 * _MOST_UNKNOWNS:
-        return ()
     polynomials = tuple(integral.expression for integral in conservation.find(field, degree=degree))
     return polynomials or _with_logarithms(field)
 

@@ -11,6 +11,7 @@ import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import sympy as sp
@@ -64,14 +65,14 @@ class Local:
         rule: the flow or the map.
         values: a number for each parameter.
         at: x*, rational or in balls.
-        uncertain: whether floats in the rule are read as balls of relative radius 2^-52 or as they are.
+        error: relative radius of the balls as which floats in the rule are read; 0 reads them as they are.
         twice: whether the map is applied twice, phi = f(f(.)) - id.
     """
 
     rule: VectorField | IteratedMap
     values: Mapping[sp.Symbol, float]
     at: tuple[Number, ...]
-    uncertain: bool = False
+    error: float = 0.0
     twice: bool = False
 
     @property
@@ -104,7 +105,7 @@ class Local:
         return [jet.value for jet in jets], [[jet[j,] for j in range(len(jets))] for jet in jets]
 
     def _image(self, place: Sequence[Jet], order: int) -> list[Jet]:
-        read = _ball if self.uncertain else as_rational
+        read = partial(_ball, error=self.error) if self.error else as_rational
         values = {p: constant(read(v), order) for p, v in self.values.items()}
         return expand(
             self.rule.rhs, values | dict(zip(self.rule.state, place, strict=True)), order, number=read
@@ -117,17 +118,19 @@ class Located:
 
     Args:
         nominal: seen with all floats read as the rationals that they are.
-        uncertain: seen with floats uncertain by a relative 2^-52, and the point moved accordingly.
         location: by state name; floats, or what was given for a bare rule.
         residual: largest |phi_i| at the floats of the location.
         has_floats: whether the rule with its parameters holds floats at all.
     """
 
     nominal: Local
-    uncertain: Local
     location: dict[str, float | sp.Expr]
     residual: float
     has_floats: bool
+
+    def loosened(self, error: float) -> Local:
+        """The rule with floats uncertain by a relative error, and the point as uncertain as that makes it."""
+        return _loosened(self.nominal, error) if self.has_floats else self.nominal
 
 
 def rule_and_numbers(
@@ -209,18 +212,17 @@ def _located(system, point: Mapping, enclosure) -> Located:
             math.nan,
         ) from None
     nominal = replace(local, at=at)
-    uncertain = _uncertain(nominal) if has_floats else nominal
     bare = system is rule
     location = {
         name: sp.sympify(value) if bare and _is_exact(value) else as_float(x)
         for name, value, x in zip(rule.names, given, at, strict=True)
     }
-    return Located(nominal, uncertain, location, _residual(nominal), has_floats)
+    return Located(nominal, location, _residual(nominal), has_floats)
 
 
-def _ball(number: float | sp.Float) -> Number:
+def _ball(number: float | sp.Float, error: float) -> Number:
     exact = as_rational(number)
-    return exact if exact == 0 else widened(exact, abs(as_ball(exact)) * arb(FLOAT_ERROR))
+    return exact if exact == 0 else widened(exact, abs(as_ball(exact)) * arb(error))
 
 
 def _is_exact(value: object) -> bool:
@@ -405,10 +407,9 @@ def _unit(n: int) -> Matrix:
     return [[arb(int(i == j)) for j in range(n)] for i in range(n)]
 
 
-def _uncertain(nominal: Local) -> Local:
-    """The rule with uncertain floats, at a point that is as uncertain as they make it."""
-    spread = [arb(radius(v)) for v in replace(nominal, uncertain=True).value()]
-    moves = [abs(as_ball(x)).upper() * FLOAT_ERROR for x in nominal.at]
+def _loosened(nominal: Local, error: float) -> Local:
+    spread = [arb(radius(v)) for v in replace(nominal, error=error).value()]
+    moves = [abs(as_ball(x)).upper() * error for x in nominal.at]
     try:
         slopes = [[as_ball(x).mid() for x in row] for row in nominal.slopes()[1]]
         # On a set of fixed points the inverse says nothing about where on it a point lies.
@@ -418,7 +419,7 @@ def _uncertain(nominal: Local) -> Local:
     except (ZeroDivisionError, NotSmoothError):
         pass
     at = tuple(x if m == 0 else widened(x, m) for x, m in zip(nominal.at, moves, strict=True))
-    return replace(nominal, at=at, uncertain=True)
+    return replace(nominal, at=at, error=error)
 
 
 def _residual(nominal: Local) -> float:

@@ -8,14 +8,16 @@ Three ways, by what the Jacobian J is made of:
 * balls (irrational coordinates): Gershgorin discs of V^-1 J V, where V holds approximate eigenvectors. They
   are rigorous for every V and every matrix in the balls. An eigenvalue whose disc meets the boundary counts
   as lying on it.
-* floats: the same, with every float uncertain by a relative 2^-52 for the error bounds, and with J loosened
-  by `SLACK` = 2^-40 of its natural size for decisions, which leaves room for the rounding errors of a change of
-  coordinates with a condition number up to about a thousand. Natural size means: after diagonal balancing
-  (Osborne 1960), so that units do not matter, and separately for states that act on each other mutually, so
-  that fast ones do not hide the sign of slow ones. For planar flows the same in closed form:
+* floats: the same, with every float uncertain by a relative 2^-52 for the error bounds; for decisions by
+  `SLACK` = 2^-40, and J's entries by as much of their natural size. This leaves room for the rounding errors
+  of a change of coordinates with a condition number up to about a thousand. Natural size means: after
+  diagonal balancing (Osborne 1960), so that units do not matter, and separately for states that act on each
+  other mutually, so that fast ones do not hide the sign of slow ones. For planar flows, in closed form:
 
       trace, determinant and discriminant vanish when they are at most SLACK times
       |a| + |d| + |bc|^(1/2),  |ad| + |bc|  and  (|a| + |d|)^2 + 4 |bc|.
+
+Of a map f the Jacobian of f - id is taken, so that multipliers next to 1 are as accurate as their distance.
 """
 
 from __future__ import annotations
@@ -34,19 +36,20 @@ from fixedpoints.near.balls import (
     as_ball,
     as_float,
     float_matrix,
+    identity,
     is_exact,
     radius,
     sign,
     widened,
 )
 
-__all__ = ["SLACK", "Eigenvalue", "Planar", "Spectrum", "planar", "spectrum"]
+__all__ = ["MOST_EXACT", "SLACK", "Eigenvalue", "Planar", "Spectrum", "planar", "spectrum"]
 
 #: Relative size below which quantities made of floats count as zero; much larger than a float's 2^-52.
 SLACK = 2.0**-40
 
 #: Up to this many states the characteristic polynomial of a rational Jacobian is factored.
-_MOST_EXACT = 12
+MOST_EXACT = 12
 #: Up to this many states eigenvectors come with many digits; beyond, as floats.
 _MOST_DIGITS = 16
 
@@ -100,15 +103,15 @@ class Planar:
     scalar: bool
 
 
-def planar(jacobian: Matrix, slack: float) -> Planar:
-    """The signs that name a planar fixed point of a flow."""
-    (a, b), (c, d) = jacobian
+def planar(slopes: Matrix, *, loose: bool) -> Planar:
+    """The signs that name a planar fixed point of a flow; `loose` allows for `SLACK`."""
+    (a, b), (c, d) = slopes
     diagonal, coupling = abs(as_ball(a)) + abs(as_ball(d)), abs(as_ball(b * c)).upper()
     products = abs(as_ball(a * d)) + coupling
     size = diagonal + coupling.sqrt()
 
     def certain(value: Number, scale: arb) -> int:
-        return sign(widened(value, slack * scale.upper())) if slack else sign(value)
+        return sign(widened(value, SLACK * scale.upper())) if loose else sign(value)
 
     return Planar(
         certain(a + d, size),
@@ -119,17 +122,23 @@ def planar(jacobian: Matrix, slack: float) -> Planar:
     )
 
 
-def spectrum(jacobian: Matrix, *, is_map: bool, slack: float = 0.0) -> Spectrum:
-    """Eigenvalues of a Jacobian with bounds and sides; `slack` loosens the decisions, not the bounds."""
-    if is_exact(jacobian) and not slack and len(jacobian) <= _MOST_EXACT:
-        found = _certified(jacobian, is_map)
-    elif len(jacobian) == 1:
-        found = [_alone(jacobian[0][0], is_map, slack)]
+def spectrum(slopes: Matrix, *, is_map: bool, loose: Matrix | None = None) -> Spectrum:
+    """Eigenvalues of a flow, or multipliers of a map, with bounds and sides.
+
+    Args:
+        slopes: the Jacobian of phi: of f for a flow, of f - id for a map.
+        loose: for decisions, the same with floats uncertain by `SLACK`; None if there are none.
+    """
+    if is_exact(slopes) and loose is None and len(slopes) <= MOST_EXACT:
+        found = _certified(slopes, is_map)
+    elif len(slopes) == 1:
+        found = [_alone(slopes[0][0], is_map, loose)]
     else:
-        found = [_on_boundary(e, is_map) for e in _enclosed(jacobian, is_map, slack)]
+        found = _enclosed(slopes, is_map, loose)
+    found = [_on_boundary(e, is_map) for e in found]
     found.sort(key=lambda e: _order(e.value, is_map))
-    if len(jacobian) == 2 and not is_map:
-        found = _as_named(found, planar(jacobian, slack))
+    if len(slopes) == 2 and not is_map:
+        found = _as_named(found, planar(slopes if loose is None else loose, loose=loose is not None))
     return Spectrum(tuple(found))
 
 
@@ -168,22 +177,25 @@ def _order(value: complex, is_map: bool) -> tuple[float, float, float]:
     return -float(f"{size:.12e}"), -float(f"{value.real:.12e}"), -value.imag
 
 
-def _alone(entry: Number, is_map: bool, slack: float) -> Eigenvalue:
-    error = radius(entry) + abs(as_float(entry)) * 2.0**-53
-    loose = widened(entry, slack * max(abs(as_float(entry)), float(is_map))) if slack else entry
-    side = sign(abs(as_ball(loose)) - 1) if is_map else sign(loose)
-    kind = "" if side else ("flip" if is_map and as_float(entry) < 0 else "zero")
-    return Eigenvalue(as_float(entry), error, side, kind)
+def _alone(entry: Number, is_map: bool, loose: Matrix | None) -> Eigenvalue:
+    shift = int(is_map)
+    value = as_float(entry + shift)
+    asked = entry if loose is None else widened(loose[0][0], SLACK * abs(as_float(entry)))
+    # |1 + nu| > 1 exactly when nu (2 + nu) > 0.
+    side = sign(asked) * (sign(asked + 2) if is_map else 1)
+    kind = "" if side else ("flip" if is_map and value < 0 else "zero")
+    return Eigenvalue(value, radius(entry) + abs(value) * 2.0**-53, side, kind)
 
 
 # Rational Jacobians
 
 
-def _certified(jacobian: Matrix, is_map: bool) -> list[Eigenvalue]:
-    polynomial = fmpq_mat(jacobian).charpoly()
-    integer = polynomial.numer()
+def _certified(slopes: Matrix, is_map: bool) -> list[Eigenvalue]:
+    jacobian = fmpq_mat(slopes)
+    if is_map:
+        jacobian = jacobian + fmpq_mat(identity(len(slopes)))
     found = []
-    for factor, multiplicity in integer.factor()[1]:
+    for factor, multiplicity in jacobian.charpoly().numer().factor()[1]:
         for eigenvalue in _roots(factor, is_map):
             found += [eigenvalue] * int(multiplicity)
     return found
@@ -239,45 +251,54 @@ def _side_of(ball: acb, balls: Sequence[acb], mirrored: bool, is_map: bool) -> i
 
 # Jacobians of balls
 
+#: Centre and reach.
+_Disc = tuple[acb, arb]
 
-def _enclosed(jacobian: Matrix, is_map: bool, slack: float) -> list[Eigenvalue]:
+
+def _enclosed(slopes: Matrix, is_map: bool, loose: Matrix | None) -> list[Eigenvalue]:
     """Eigenvalues in Gershgorin discs; the discs of the loosened matrix decide, those of the matrix bound."""
-    basis, discs = _best_basis(jacobian)
-    loose = _discs(_loosened(jacobian, slack), *basis) if slack else discs
+    basis, discs = _best_basis(slopes)
+    deciding = discs if loose is None else _discs(_loosened(loose), *basis)
     decided = {}
-    for group in _clusters(loose):
-        decided |= dict.fromkeys(group, _side_of_disc(*_around([loose[i] for i in group]), is_map))
+    for group in _clusters(deciding):
+        decided |= dict.fromkeys(group, _side_of_disc(*_around([deciding[i] for i in group]), is_map))
     return [
         Eigenvalue(value, error, *decided[i])
         for group in _clusters(discs)
-        for i, value, error in _bounded(group, discs)
+        for i, value, error in _bounded(group, discs, is_map)
     ]
 
 
-def _bounded(group: list[int], discs: list[tuple[complex, float]]) -> list[tuple[int, complex, float]]:
+def _bounded(group: list[int], discs: list[_Disc], is_map: bool) -> list[tuple[int, complex, float]]:
     """One value for a whole cluster, real where its conjugate can be nothing else."""
     centre, reach = _around([discs[i] for i in group])
     others = [discs[j] for j in range(len(discs)) if j not in group]
     lonely = all(abs(centre.conjugate() - c) > reach + r for c, r in others)
-    if lonely and abs(centre.imag) <= reach:
-        centre = complex(centre.real)
-    return [(i, _tidy(centre), reach + abs(centre) * 2.0**-53) for i in group]
+    if lonely and not abs(centre.imag) > reach:
+        centre = acb(centre.real)
+    centre = centre + int(is_map)
+    value = complex(float(centre.real.mid()), float(centre.imag.mid()))
+    error = float((abs(centre - acb(value.real, value.imag)) + reach).upper()) * (1 + 2.0**-50)
+    return [(i, _tidy(value), error) for i in group]
 
 
 def _tidy(value: complex) -> complex:
     return value.real if value.imag == 0 else value
 
 
-def _side_of_disc(centre: complex, reach: float, is_map: bool) -> tuple[int, str]:
-    distance = abs(centre) - 1 if is_map else centre.real
+def _side_of_disc(centre: acb, reach: arb, is_map: bool) -> tuple[int, str]:
+    distance = centre.real
+    if is_map:
+        # |1 + c| - 1 without cancellation.
+        distance = (2 * centre.real + abs(centre) ** 2) / (abs(1 + centre) + 1)
     if abs(distance) > reach:
         return (1 if distance > 0 else -1), ""
-    if abs(centre - float(is_map)) <= reach:
+    if not abs(centre) > reach:
         return 0, "zero"
-    return 0, "flip" if is_map and abs(centre + 1) <= reach else "turning"
+    return 0, "flip" if is_map and not abs(centre + 2) > reach else "turning"
 
 
-def _best_basis(jacobian: Matrix) -> tuple[tuple[acb_mat, acb_mat], list[tuple[complex, float]]]:
+def _best_basis(jacobian: Matrix) -> tuple[tuple[acb_mat, acb_mat], list[_Disc]]:
     """Approximate eigenvectors, their inverse, and the tightest discs.
 
     The eigenvectors of a defective matrix are no basis; those of a matrix a rounding error away are one.
@@ -296,7 +317,7 @@ def _best_basis(jacobian: Matrix) -> tuple[tuple[acb_mat, acb_mat], list[tuple[c
         n = len(jacobian)
         unit = acb_mat(n, n, [int(i == j) for i in range(n) for j in range(n)])
         candidates.append(((unit, unit), _discs(jacobian, unit, unit)))
-    return min(candidates, key=lambda c: sum(reach for _, reach in c[1]))
+    return min(candidates, key=lambda c: sum(float(reach) for _, reach in c[1]))
 
 
 def _eigenvectors(middle: list[list[arb]], shift: float) -> tuple[acb_mat, acb_mat] | None:
@@ -321,19 +342,18 @@ def _eigenvectors(middle: list[list[arb]], shift: float) -> tuple[acb_mat, acb_m
         return None
 
 
-def _discs(jacobian: Matrix, vectors: acb_mat, inverse: acb_mat) -> list[tuple[complex, float]]:
+def _discs(jacobian: Matrix, vectors: acb_mat, inverse: acb_mat) -> list[_Disc]:
     """Gershgorin's discs of V^-1 J V: a component of k of them holds exactly k eigenvalues."""
     rows = (inverse * acb_mat([[acb(as_ball(x)) for x in row] for row in jacobian]) * vectors).tolist()
     discs = []
     for i, row in enumerate(rows):
-        centre = complex(float(row[i].real.mid()), float(row[i].imag.mid()))
-        reach = abs(row[i] - acb(centre.real, centre.imag)).upper()
-        reach = sum((abs(x).upper() for j, x in enumerate(row) if j != i), reach)
-        discs.append((centre, float(reach) * (1 + 2.0**-50)))
+        centre = acb(row[i].real.mid(), row[i].imag.mid())
+        reach = sum((abs(x).upper() for j, x in enumerate(row) if j != i), abs(row[i] - centre).upper())
+        discs.append((centre, reach.upper()))
     return discs
 
 
-def _clusters(discs: list[tuple[complex, float]]) -> list[list[int]]:
+def _clusters(discs: list[_Disc]) -> list[list[int]]:
     """Indices of discs that hang together."""
     groups: list[list[int]] = []
     for i, (c, r) in enumerate(discs):
@@ -342,22 +362,24 @@ def _clusters(discs: list[tuple[complex, float]]) -> list[list[int]]:
     return groups
 
 
-def _around(discs: list[tuple[complex, float]]) -> tuple[complex, float]:
+def _around(discs: list[_Disc]) -> _Disc:
     """One disc around several."""
     if len(discs) == 1:
         return discs[0]
-    centre = sum(c for c, _ in discs) / len(discs)
-    return centre, max(abs(c - centre) + r for c, r in discs)
+    mean = sum((c for c, _ in discs), acb(0)) / len(discs)
+    centre = acb(mean.real.mid(), mean.imag.mid())
+    reaches = [(abs(c - centre) + r).upper() for c, r in discs]
+    return centre, max(reaches, key=float)
 
 
-def _loosened(jacobian: Matrix, slack: float) -> Matrix:
-    """J with every entry uncertain by `slack` of its natural size."""
+def _loosened(jacobian: Matrix) -> Matrix:
+    """J with every entry uncertain by `SLACK` of its natural size."""
     floats = np.abs(float_matrix(jacobian))
     mutual = _mutual(floats)
     scale = _balancing(np.where(mutual, floats, 0.0))
     balanced = np.where(mutual, floats * scale[:, None] / scale[None, :], 0.0)
     size = np.sqrt(balanced.max(axis=1))
-    noise = slack * mutual * size[:, None] * size[None, :] * scale[None, :] / scale[:, None]
+    noise = SLACK * mutual * size[:, None] * size[None, :] * scale[None, :] / scale[:, None]
     return [
         [widened(x, e) if e else x for x, e in zip(*rows, strict=True)]
         for rows in zip(jacobian, noise.tolist(), strict=True)
