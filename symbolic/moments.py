@@ -139,7 +139,7 @@ def _contracted(term: sp.Expr, bounds: dict) -> sp.Expr:
         if other in bounds and bounds[other] != bounds[index]:
             raise ValueError(f"{delta} equates indices with the ranges {bounds[index]} and {bounds[other]}.")
         del bounds[index]
-        term = term.subs(index, other)
+        term = sp.sympify(term.subs(index, other))
     count = sp.Integer(1)
     for index, (low, high) in bounds.items():
         constant, dependent = term.as_independent(index, as_Add=False)

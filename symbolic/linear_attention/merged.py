@@ -288,13 +288,13 @@ class MergedAttention:
 
     @cached_property
     def half_time(self) -> sp.Expr:
-        """When the balanced white start w has gone half way: (tau/2c) ln(sqrt(D)/(w^2 a lambda) - 1), c =
-        sqrt(D) lambda^2.
+        """When sigma has gone half way, from a start sigma_0 = w^2/sqrt(D) below half of its end 1/(a lambda).
 
-        Solved from the closed form; sigma_0 = w^2/sqrt(D) is the initial value, sigma_0 < 1/(2 a lambda).
+        (tau/2c) ln(sqrt(D)/(w^2 a lambda) - 1) with c = sqrt(D) lambda^2, solved from the closed form.
         """
         law, t = self.closed_forms["white"], sp.Dummy("t", real=True)
-        course, target = law.explicit[sigma].subs(law.time, t), sp.Rational(1, 2) / (self.white_a * lam)
+        (path,) = (law.explicit or {}).values()
+        course, target = path.subs(law.time, t), sp.Rational(1, 2) / (self.white_a * lam)
         growth, z = 2 * sp.sqrt(self.dim) * lam**2 / tau, sp.Dummy("z", positive=True)
         gap = sp.numer(sp.together((course - target).subs(t, sp.log(z) / growth)))
         (root,) = sp.solve(sp.expand(sp.simplify(gap)), z)
