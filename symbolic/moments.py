@@ -132,14 +132,14 @@ def contract(expression: sp.Expr, *ranges: tuple[sp.Symbol, sp.Expr, sp.Expr]) -
     return sp.Add(*(_contracted(term, dict(bounds)) for term in terms))
 
 
-def _contracted(term: sp.Expr, bounds: dict) -> sp.Expr:
+def _contracted(term, bounds: dict) -> sp.Expr:
     while (delta := _summed_delta(term, bounds)) is not None:
         first, second = delta.args
         index, other = (first, second) if first in bounds else (second, first)
         if other in bounds and bounds[other] != bounds[index]:
             raise ValueError(f"{delta} equates indices with the ranges {bounds[index]} and {bounds[other]}.")
         del bounds[index]
-        term = sp.sympify(term.subs(index, other))
+        term = term.subs(index, other)
     count = sp.Integer(1)
     for index, (low, high) in bounds.items():
         constant, dependent = term.as_independent(index, as_Add=False)
