@@ -15,9 +15,11 @@ import numpy as np
 
 __all__ = ["inverse"]
 
-#: Newton needs about 10 evaluations, bisection 60 for the last bit; a mixture of the two is never slower than both.
+#: Cells of the grid that brackets every solution first: less than one unit of y each.
+_CELLS = 1024
+#: From there Newton needs about 4 evaluations, and bisection 60 for the last bit; a mixture of both is never slower.
 _MOST_STEPS = 150
-#: Relative change of y that is rounding; x then changes by |y| times as much at most.
+#: What is left to gain, relative to x, when only rounding is left.
 _SETTLED = 2 * np.finfo(float).eps
 #: y beyond which exp(|y|) overflows, and beyond which exp(-|y|) vanishes.
 _OVERFLOW, _UNDERFLOW = 709.0, 745.0
@@ -48,36 +50,48 @@ def inverse(F: Callable[..., Any], f: Callable[..., Any], backend: str) -> Calla
 
 def _solve(F, f, xp: ModuleType, loop, times, start, low, high, args):
     times, target = xp.asarray(times), F(start, *args) + xp.asarray(times)
-    forward = f(start, *args) > 0
-    y0 = _coordinate(start, low, high, xp)
+    y0, forward = _coordinate(start, low, high, xp), f(start, *args) > 0
     top, bottom = (xp.where(xp.isfinite(end), _UNDERFLOW, _OVERFLOW) for end in (high, low))
-    near = xp.broadcast_to(y0, times.shape)
-    far = xp.broadcast_to(
-        xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1)), times.shape
-    )
+    last = xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1))
+    bracket = _cells(F, xp, y0 + (last - y0) * xp.linspace(0.0, 1.0, _CELLS + 1), target, low, high, args)
 
     def advance(state):
-        y, near, far, last, before = state
+        y, near, far, (x_near, x_far), (latest, before), _ = state
         x, slope = _point(y, low, high, xp)
         gap = F(x, *args) - target
         # Along the flow F grows: a positive gap, or a value that is lost in the end of the basin, lies too far.
         beyond = (gap > 0) | ~xp.isfinite(gap)
-        near, far = xp.where(beyond, near, y), xp.where(beyond, y, far)
+        near, x_near = xp.where(beyond, near, y), xp.where(beyond, x_near, x)
+        far, x_far = xp.where(beyond, y, far), xp.where(beyond, x, x_far)
         newton = -gap * f(x, *args) / slope
-        # Newton's step, if it stays inside the bracket and halves the last but one; else the bracket is halved.
-        good = ((y + newton - near) * (y + newton - far) < 0) & (2 * xp.abs(newton) < before)
-        step = xp.where(good & xp.isfinite(gap), newton, (near - y + far - y) / 2)
-        step = xp.where(gap == 0, 0.0, step)
-        return y + step, near, far, xp.abs(step), last
+        inside = xp.clip(y + newton, xp.minimum(near, far), xp.maximum(near, far)) - y
+        # Newton's step, kept in the bracket, if it is the last or halves the last but one; else the bracket is halved.
+        good = xp.isfinite(gap) & ((newton**2 <= _SETTLED) | (2 * xp.abs(inside) < before))
+        step = xp.where(good, inside, (near - y + far - y) / 2)
+        # Newton's next error is the square of its step in y; a bracket of two neighbouring floats is narrow enough.
+        left = xp.minimum(xp.where(good, newton**2, np.inf), xp.abs(x_far - x_near) / xp.abs(x))
+        return y + step, near, far, (x_near, x_far), (xp.abs(step), latest), left
 
     wide = xp.full(times.shape, np.inf)
-    y = loop(advance, (near, near, far, wide, wide), xp)
+    y = loop(advance, (*bracket, (wide, wide), wide), xp)
     x = _point(y, low, high, xp)[0]
     return xp.where((times == 0) | (f(start, *args) == 0), start, x)
 
 
+def _cells(F, xp: ModuleType, grid, target, low, high, args):
+    """For each target a first y and the cell (near, far) of a grid that holds it, with x at both ends."""
+    x = _point(grid, low, high, xp)[0]
+    values = F(x, *args)
+    values = xp.maximum.accumulate(xp.where(xp.isfinite(values), values, np.inf))
+    far = xp.clip(xp.searchsorted(values, target, side="right"), 1, _CELLS)
+    share = (target - values[far - 1]) / (values[far] - values[far - 1])
+    share = xp.where((share >= 0) & (share < 1), share, 0.5)
+    return grid[far - 1] + share * (grid[far] - grid[far - 1]), grid[far - 1], grid[far], (x[far - 1], x[far])
+
+
 def _settled(state, xp):
-    return xp.all(state[3] <= _SETTLED * (1 + xp.abs(state[0])))
+    # A state with x = 0 compares as nan, and has nothing left to gain either.
+    return ~xp.any(state[-1] > _SETTLED)
 
 
 def _loop(advance, state, xp):

@@ -71,7 +71,7 @@ def two_monomials(f: sp.Expr, x: sp.Symbol) -> tuple[sp.Expr, int, int, int, sp.
     if len(powers) != 2 or any(power.as_base_exp()[0] not in (1, x) for power in powers):
         return None
     exponents = {(power.as_base_exp()[1] if power.has(x) else sp.S.Zero): c for power, c in powers.items()}
-    if not all(n.is_Integer for n in exponents):
+    if not all(n.is_Integer for n in exponents) or any(c.has(x) for c in exponents.values()):
         return None
     m, n = sorted(exponents)
     alpha, ratio, k = sp.factor(exponents[m]), sp.factor(exponents[m] / exponents[n]), int(n - m)
@@ -166,23 +166,14 @@ def _sum_over_roots(top: sp.Poly, bottom: sp.Poly, x: sp.Symbol) -> sp.Expr:
     degree, sums = bottom.degree(), [sp.Integer(bottom.degree())]
     for k in range(1, 2 * degree):  # Newton's identities
         recent = sp.Add(*(n[degree - i] * sums[k - i] for i in range(1, min(k, degree + 1))))
-        sums.append(-(recent + (k * n[degree - k] if k <= degree else n[0] * sums[k - degree])) / n[degree])
-    return (
-        sp.Add(
-            *(
-                x**j * n[i] * c[k] * sums[k + i - 1 - j]
-                for j in range(degree)
-                for i in range(j + 1, degree + 1)
-                for k in range(len(c))
-            )
-        )
-        / bottom.as_expr()
-    )
+        sums.append(-(recent + (k * n[degree - k] if k <= degree else 0)) / n[degree])
+    places = [(i, j, k) for j in range(degree) for i in range(j + 1, degree + 1) for k in range(len(c))]
+    return sp.Add(*(x**j * n[i] * c[k] * sums[k + i - 1 - j] for i, j, k in places)) / bottom.as_expr()
 
 
 def _quadrature(f: sp.Expr, x: sp.Symbol) -> Primitive:
     found = sp.integrate(1 / f, x)
-    if found.has(sp.Integral, sp.Piecewise, sp.I, sp.zoo, sp.nan):
+    if found.has(sp.Integral, sp.Piecewise, sp.hyper, sp.meijerg, sp.I, sp.zoo, sp.nan):
         raise NoClosedFormError(f"No real elementary integral of 1/({f}) was found; SymPy gives {found}.")
     return _real_logarithms(found, x)
 
