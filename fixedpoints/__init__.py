@@ -1,6 +1,7 @@
 """EXPLAIN: where a flow stops and what it does there.
 
-Reading order: `points` (what is found), `pictures` (with all that they show as data).
+Reading order: `points` (what is found), `finding`, `stability`, `connections` and `itineraries` (how flows leave
+and visit fixed points), `pictures` (with all that they show as data).
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fixedpoints.connections import Escape, unstable_manifold
+    from fixedpoints.itineraries import Itinerary, Visit, itinerary
+    from fixedpoints.pictures.cobwebs import Cobweb, cobweb
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
+    from fixedpoints.pictures.portraits import Portrait, portrait
     from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
     from fixedpoints.stability import classify
 
@@ -22,20 +27,38 @@ __all__ = [
     "NotAFixedPointError",
     # what happens there
     "classify",
+    "unstable_manifold",
+    "Escape",
+    "itinerary",
+    "Itinerary",
+    "Visit",
     # pictures
+    "portrait",
+    "Portrait",
     "phase_line",
     "PhaseLine",
+    "cobweb",
+    "Cobweb",
 ]
 
 _HOMES = {
     "Certificate": "fixedpoints.points",
+    "Cobweb": "fixedpoints.pictures.cobwebs",
     "Component": "fixedpoints.points",
+    "Escape": "fixedpoints.connections",
     "FixedPoint": "fixedpoints.points",
     "FixedPoints": "fixedpoints.points",
+    "Itinerary": "fixedpoints.itineraries",
     "NotAFixedPointError": "fixedpoints.points",
     "PhaseLine": "fixedpoints.pictures.phase_lines",
+    "Portrait": "fixedpoints.pictures.portraits",
+    "Visit": "fixedpoints.itineraries",
     "classify": "fixedpoints.stability",
+    "cobweb": "fixedpoints.pictures.cobwebs",
+    "itinerary": "fixedpoints.itineraries",
     "phase_line": "fixedpoints.pictures.phase_lines",
+    "portrait": "fixedpoints.pictures.portraits",
+    "unstable_manifold": "fixedpoints.connections",
 }
 
 

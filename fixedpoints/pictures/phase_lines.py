@@ -10,63 +10,92 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from fixedpoints.points import FixedPoint
+from fixedpoints.boxes.equations import velocity
+from fixedpoints.near.one_state import marks, point_on_line
+from fixedpoints.pictures.curves import readable, roots_between
+from fixedpoints.pictures.domain import fails, limits
+from fixedpoints.pictures.factoring import factors, quotient
+from fixedpoints.points import Certificate, FixedPoint, FixedPoints
+from fixedpoints.shifts import points_within
 from odesys.lambdify import compile_field
 from odesys.plotting import COLOURS, new_axes
 from odesys.system import ODESystem
-from symbolic.roots import RealRoot, real_roots
-from symbolic.zero import exact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PhaseLine", "phase_line"]
+__all__ = ["Gap", "PhaseLine", "phase_line"]
 
-#: What a point on a line does, by whether it attracts from below and from above.
-_WORDS = {(True, True): "stable", (False, False): "unstable"}
-#: How it is drawn: the filled half is the side that attracts.
+#: How a point is drawn: the filled half is the side that attracts.
 _FILL = {"stable": "full", "unstable": "none"}
+_NODES = 801
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """Where the field of one state is not defined: the inequality that holds there, and intervals (low, high)."""
+
+    condition: sp.Basic
+    intervals: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseLine:
     """The flow of one state on an interval.
 
-    `points` are all fixed points in the open interval, from left to right, and `excluded` the poles of the
-    field in it: both complete, by certified roots of numerator and denominator. `x` and `velocity`, shape
-    (n,), are the drawn curve, with nan at poles; `axes` is the picture.
+    Args:
+        axes: the picture.
+        points: the fixed points in the interval, from left to right.
+        excluded: the poles of the field in it.
+        masked: where the field is not defined.
+        x, velocity: the drawn curve, shape (n,), with nan at poles and where the field is not defined.
+        found: the answer of the search for fixed points, with its certificate.
     """
 
     axes: Axes
     points: tuple[FixedPoint, ...]
     excluded: tuple[float, ...]
+    masked: tuple[Gap, ...]
     x: np.ndarray
     velocity: np.ndarray
+    found: FixedPoints
 
 
-def phase_line(system: ODESystem, interval: tuple[float, float], ax: Axes | None = None) -> PhaseLine:
+def phase_line(
+    system: ODESystem,
+    interval: tuple[float, float],
+    ax: Axes | None = None,
+    *,
+    points: FixedPoints | None = None,
+) -> PhaseLine:
     """Draw dx/dt over x with every fixed point in an interval, marked by what the flow does on either side.
 
+    Fixed points and poles of rational fields are certified roots, and stability comes from exact signs between
+    them, so that double roots are named half-stable. Those of other fields come from `fixedpoints.find`, whose
+    certificate says whether they are all.
+
     Args:
-        system: an autonomous system of one state whose right-hand side is rational in it.
+        system: an autonomous flow of one state.
         interval: low < high, in the units of the state.
         ax: where to draw; by default a new figure.
-    Returns:
-        The picture and all that it shows. Fixed points and poles are complete on the interval: they are
-        certified roots, and stability comes from exact signs between them, so that double roots are named
-        half-stable.
+        points: the fixed points to mark, if `fixedpoints.find` has answered already.
     Raises:
         TypeError: the system is no ODESystem.
-        ValueError: more than one state, a field that depends on time or is not rational, a field that
-            vanishes everywhere, or an interval that is not finite and increasing.
+        ValueError: more than one state, a field that depends on time, vanishes everywhere or is defined nowhere
+            in the interval, or an interval that is not finite and increasing.
     """
     f, x = _rule(system)
     low, high = _interval(interval)
-    points, poles = _analysed(f, x, low, high)
-    grid, velocity = _curve(system, low, high, poles)
-    axes = new_axes() if ax is None else ax
-    _draw(axes, x.name, grid, velocity, points, poles)
-    return PhaseLine(axes, points, poles, grid, velocity)
+    grid = np.linspace(low, high, _NODES)
+    poles = _poles(f, x, low, high)
+    curve = _curve(system, grid, poles)
+    found = _found(system, f, x, low, high) if points is None else points
+    inside = points_within(found, {x.name: (low, high)})
+    line = PhaseLine(
+        new_axes() if ax is None else ax, inside, poles, _gaps(f, x, low, high), grid, curve, found
+    )
+    _draw(line, x.name)
+    return line
 
 
 def _rule(system: ODESystem) -> tuple[sp.Expr, sp.Symbol]:
@@ -81,16 +110,14 @@ def _rule(system: ODESystem) -> tuple[sp.Expr, sp.Symbol]:
         )
     if field.time is not None:
         raise ValueError(f"A phase line is of an autonomous field; this one depends on {field.time}.")
-    numbers = {p: exact(sp.sympify(v)) for p, v in zip(field.parameters, system.args, strict=True)}
-    (x,) = field.state
-    rule = sp.cancel(sp.together(exact(field.rhs[0].xreplace(numbers))))
-    if not rule.is_rational_function(x):
-        raise ValueError(f"phase_line wants a right-hand side that is rational in {x}; got {field.rhs[0]}.")
-    if rule == 0:
+    (f,), (x,) = velocity(system), field.state
+    if f.is_rational_function(x):
+        f = sp.cancel(sp.together(f))
+    if f == 0:
         raise ValueError(
             f"d{x}/dt is zero for every {x}: all points are fixed, and there is no line to draw."
         )
-    return rule, x
+    return f, x
 
 
 def _interval(interval: tuple[float, float]) -> tuple[float, float]:
@@ -100,98 +127,104 @@ def _interval(interval: tuple[float, float]) -> tuple[float, float]:
     return low, high
 
 
-def _analysed(
-    f: sp.Expr, x: sp.Symbol, low: float, high: float
-) -> tuple[tuple[FixedPoint, ...], tuple[float, ...]]:
-    """Fixed points and poles in the interval, from left to right."""
-    numerator, denominator = (_monic(part, x) for part in sp.fraction(f))
-    # One isolation for zeros and poles together: their enclosures are disjoint, and the cuts separate them.
-    marks = real_roots(numerator * denominator, x)
-    cuts = [(a.upper + b.lower) / 2 for a, b in pairwise(marks)]
-    ends = [marks[0].lower - 1, *cuts, marks[-1].upper + 1] if marks else []
-    slope, points, poles = f.diff(x), [], []
-    for mark, left, right in zip(marks, ends, ends[1:], strict=False):
-        if not low < float(mark) < high:
-            continue
-        if sp.rem(denominator, mark.minimal.as_expr(), x) == 0:
-            poles.append(float(mark))
-        else:
-            points.append(_point(f, slope, x, mark, left, right))
-    return tuple(points), tuple(poles)
-
-
-def _monic(polynomial: sp.Expr, x: sp.Symbol) -> sp.Expr:
-    """With leading coefficient one, so that a common irrational factor does not hide rational ones."""
-    poly = sp.Poly(polynomial, x)
-    return sp.Add(*(sp.radsimp(c / poly.LC()) * x**k for (k,), c in poly.terms()))
-
-
-def _point(
-    f: sp.Expr, slope: sp.Expr, x: sp.Symbol, root: RealRoot, left: sp.Expr, right: sp.Expr
-) -> FixedPoint:
-    attracts = (bool(f.subs(x, left) > 0), bool(f.subs(x, right) < 0))
-    eigenvalue = float(slope.subs(x, root.value(30))) if root.multiplicity == 1 else 0.0
-    return FixedPoint(
-        {x.name: float(root)},
-        (eigenvalue,),
-        _WORDS.get(attracts, "half-stable"),
-        evidence=f"exact signs of the field below and above: moves {_towards(attracts)}",
-        enclosure={x.name: (root.lower, root.upper)},
-        multiplicity=root.multiplicity,
-        attracts=attracts,
+def _poles(f: sp.Expr, x: sp.Symbol, low: float, high: float) -> tuple[float, ...]:
+    _, denominator = quotient(f, [x])
+    return tuple(
+        sorted(
+            float(root)
+            for factor in factors(denominator, [x])
+            for root in roots_between(factor, x, low, high)
+        )
     )
 
 
-def _towards(attracts: tuple[bool, bool]) -> str:
-    return " and ".join("towards it" if side else "away from it" for side in attracts)
-
-
-def _curve(
-    system: ODESystem, low: float, high: float, poles: tuple[float, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    grid = np.linspace(low, high, 801)
-    field = compile_field(system)
+def _curve(system: ODESystem, grid: np.ndarray, poles: tuple[float, ...]) -> np.ndarray:
+    compiled = compile_field(system)
     with np.errstate(all="ignore"):
-        velocity = np.array(field.rhs(0.0, grid[None, :], field.args)[0], dtype=float)
-    velocity[~np.isfinite(velocity)] = np.nan
+        curve = np.array(compiled.rhs(0.0, grid[None, :], compiled.args)[0], dtype=float)
+    curve[~np.isfinite(curve)] = np.nan
+    if np.isnan(curve).all():
+        raise ValueError(
+            f"The field is not a finite number anywhere between {grid[0]:g} and {grid[-1]:g}; got "
+            f"{readable(system.field.rhs[0])}. Choose an interval that meets its domain."
+        )
     for pole in poles:
         # One point on either side of a pole is left out, so that no line is drawn through it.
-        nearest = np.argsort(np.abs(grid - pole))[:2]
-        velocity[nearest] = np.nan
-    return grid, velocity
+        curve[np.argsort(np.abs(grid - pole))[:2]] = np.nan
+    return curve
 
 
-def _draw(axes: Axes, name: str, grid, velocity, points, poles) -> None:
+def _found(system: ODESystem, f: sp.Expr, x: sp.Symbol, low: float, high: float) -> FixedPoints:
+    if f.is_rational_function(x):
+        try:
+            roots = [point_on_line(f, x, mark) for mark in marks(f, x) if not mark.is_pole]
+        except ValueError:  # coefficients such as pi, of which no root is certified
+            pass
+        else:
+            reason = "all real roots of the numerator, isolated by ball arithmetic"
+            return FixedPoints(tuple(roots), (), Certificate("complete", reason, len(roots)))
+    from fixedpoints.finding import find
+
+    return find(system, box={x.name: (low, high)})
+
+
+def _gaps(f: sp.Expr, x: sp.Symbol, low: float, high: float) -> tuple[Gap, ...]:
+    """Intervals between zeros of what must be positive, on which it is not."""
+    gaps = []
+    for limit in limits([f], [x]):
+        cuts = [low, *(float(root) for root in roots_between(limit.expression, x, low, high)), high]
+        outside = [(a, b) for a, b in pairwise(cuts) if a < b and fails(limit, [x], [(a + b) / 2])]
+        if outside:
+            gaps.append(Gap(limit.failure, tuple(outside)))
+    return tuple(gaps)
+
+
+def _draw(line: PhaseLine, name: str) -> None:
+    axes, grid, curve = line.axes, line.x, line.velocity
     axes.axhline(0.0, color="0.3", linewidth=1.0, zorder=1)
-    axes.plot(grid, velocity, color=COLOURS[0], linewidth=1.8, zorder=2)
-    for pole in poles:
+    axes.plot(grid, curve, color=COLOURS[0], linewidth=1.8, zorder=2)
+    for pole in line.excluded:
         axes.axvline(pole, color="0.5", linestyle=":", linewidth=1.4, label=f"pole at {pole:.6g}")
-    edges = [grid[0], *sorted((*(p.location[name] for p in points), *poles)), grid[-1]]
-    for left, right in pairwise(edges):
-        middle = (left + right) / 2
-        at = np.nanargmin(np.abs(grid - middle))
-        if np.isfinite(velocity[at]) and velocity[at] != 0:
-            axes.plot(
-                middle, 0.0, marker=">" if velocity[at] > 0 else "<", color="0.3", markersize=8, zorder=3
+    for gap in line.masked:
+        for place, (low, high) in enumerate(gap.intervals):
+            label = f"undefined: {readable(gap.condition)}" if place == 0 else "_"
+            axes.axvspan(
+                low, high, facecolor="0.93", edgecolor="0.6", hatch="///", linewidth=0, label=label, zorder=0
             )
-    for point in points:
-        fill = _FILL.get(point.stability, "left" if point.attracts[0] else "right")
-        axes.plot(
-            point.location[name],
-            0.0,
-            marker="o",
-            markersize=9,
-            color=COLOURS[1],
-            markerfacecoloralt="white",
-            fillstyle=fill,
-            linestyle="none",
-            label=f"{point.stability}: {name} = {point.location[name]:.6g}",
-            zorder=4,
-        )
+    _draw_directions(line, name)
+    for point in line.points:
+        _draw_point(axes, point, name)
     axes.set(xlabel=name, ylabel=f"d{name}/dt", xlim=(grid[0], grid[-1]))
-    if poles:
+    if line.excluded:
         # Near a pole the curve leaves any frame; show the nine tenths of it that lie closest to zero.
-        size = 1.2 * np.nanquantile(np.abs(velocity), 0.9)
+        size = 1.2 * np.nanquantile(np.abs(curve), 0.9)
         axes.set_ylim(-size, size)
-    if points or poles:
-        axes.legend(frameon=False)
+    if line.points or line.excluded or line.masked:
+        axes.legend(framealpha=0.9, edgecolor="none")
+
+
+def _draw_directions(line: PhaseLine, name: str) -> None:
+    """An arrow head between neighbouring points, poles and ends, where the field is defined."""
+    marks = sorted((*(point.location[name] for point in line.points), *line.excluded))
+    for left, right in pairwise([line.x[0], *marks, line.x[-1]]):
+        between = np.flatnonzero((line.x > left) & (line.x < right) & np.isfinite(line.velocity))
+        if between.size and line.velocity[between[between.size // 2]] != 0:
+            at = between[between.size // 2]
+            marker = ">" if line.velocity[at] > 0 else "<"
+            line.axes.plot(line.x[at], 0.0, marker=marker, color="0.3", markersize=8, zorder=3)
+
+
+def _draw_point(axes: Axes, point: FixedPoint, name: str) -> None:
+    half = "left" if point.attracts and point.attracts[0] else "right"
+    axes.plot(
+        point.location[name],
+        0.0,
+        marker="o",
+        markersize=9,
+        color=COLOURS[1],
+        markerfacecoloralt="white",
+        fillstyle=_FILL.get(point.stability, half),
+        linestyle="none",
+        label=f"{point.stability}: {name} = {point.location[name]:.6g}",
+        zorder=4,
+    )

@@ -85,6 +85,42 @@ def test_nothing_there_is_an_empty_line():
     assert math.isclose(picture.velocity.min(), 1.0)
 
 
+def test_a_fractional_power_is_masked_where_it_is_complex():
+    # Case portrait-fractional-power-domain (robclewley/pydstool 162): the field is undefined for x < 0.
+    picture = line(x**1.5 / (1 + x**1.5) - x / 2, (-0.2, 4))
+    places, stabilities = zip(*seen(picture), strict=True)
+    assert places == pytest.approx([0.0, 0.38196601125, 1.0], abs=1e-11)
+    assert stabilities == ("stable", "unstable", "stable")
+    (gap,) = picture.masked
+    assert (gap.condition, gap.intervals) == (x < 0, ((-0.2, 0.0),))
+    assert np.isnan(picture.velocity[picture.x < 0]).all()
+    assert np.isfinite(picture.velocity[picture.x >= 0]).all()
+
+
+def test_other_functions_are_searched_in_the_interval():
+    picture = line(sp.sin(x), (-4, 4))
+    places, stabilities = zip(*seen(picture), strict=True)
+    assert places == pytest.approx([-math.pi, 0.0, math.pi])
+    assert stabilities == ("stable", "unstable", "stable")
+    assert picture.found.certificate.kind == "complete in box"
+
+
+def test_a_double_root_of_other_functions():
+    # Case fp-double-root-halfstable: exp(x^2) - cos(x) > 0 but at 0.
+    (point,) = line(sp.exp(x**2) - sp.cos(x), (-1, 1)).points
+    assert (point.location["x"], point.stability, point.attracts) == (0.0, "half-stable", (True, False))
+
+
+def test_poles_and_gaps_of_other_functions():
+    picture = line(sp.log(x) - 1 / (x - 3), (-1, 5))
+    assert picture.excluded == (3.0,)
+    assert [(str(g.condition), g.intervals) for g in picture.masked] == [("x <= 0", ((-1.0, 0.0),))]
+    # log x = 1/(x - 3) by mpmath.findroot, 20 digits.
+    assert [p.location["x"] for p in picture.points] == pytest.approx(
+        [0.65305972915569434, 3.7557008657499940]
+    )
+
+
 def test_draws_into_given_axes_and_marks_what_it_returns():
     from odesys.plotting import new_axes
 
@@ -101,8 +137,13 @@ def test_draws_into_given_axes_and_marks_what_it_returns():
     [
         (symbolic.VectorField((x, y), (y, x)), (0, 1), "has one state; this system has 2"),
         (symbolic.VectorField((x,), (t - x,), time=t), (0, 1), "autonomous"),
-        (symbolic.VectorField((x,), (sp.sin(x),)), (0, 1), "rational in x; got sin"),
+        (
+            symbolic.VectorField((x,), (sp.log(-1 - x**2),)),
+            (0, 1),
+            "not a finite number anywhere between 0 and 1",
+        ),
         (symbolic.VectorField((x,), (0,)), (0, 1), "is zero for every x"),
+        (symbolic.VectorField((x,), ((x + 1) ** 2 - x**2 - 2 * x - 1,)), (0, 1), "is zero for every x"),
         (symbolic.VectorField((x,), (x,)), (1, 1), "must be finite and increasing"),
         (symbolic.VectorField((x,), (x,)), (0, math.inf), "must be finite and increasing"),
     ],
