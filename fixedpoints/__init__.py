@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fixedpoints.connections import Escape, unstable_manifold
+    from fixedpoints.finding import find
     from fixedpoints.itineraries import Itinerary, Visit, itinerary
     from fixedpoints.pictures.cobwebs import Cobweb, cobweb
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     # what is found
+    "find",
     "FixedPoint",
     "Component",
     "FixedPoints",
@@ -54,6 +56,7 @@ _HOMES = {
     "Portrait": "fixedpoints.pictures.portraits",
     "Visit": "fixedpoints.itineraries",
     "classify": "fixedpoints.stability",
+    "find": "fixedpoints.finding",
     "cobweb": "fixedpoints.pictures.cobwebs",
     "itinerary": "fixedpoints.itineraries",
     "phase_line": "fixedpoints.pictures.phase_lines",
