@@ -220,11 +220,7 @@ def _audited(
 
 
 def _point(names: Sequence[str], zero: Any) -> FixedPoint:
-    # The simplest float that is not ruled out: 0 where the enclosure holds it.
-    location = {
-        name: 0.0 if low <= 0 <= high else float((low + high) / 2)
-        for name, (low, high) in zip(names, zero.bounds, strict=True)
-    }
+    location = dict(zip(names, zero.location, strict=True))
     enclosure = dict(zip(names, zero.bounds, strict=True))
     return FixedPoint(location, (), "", enclosure=enclosure, multiplicity=zero.multiplicity)
 
@@ -282,21 +278,18 @@ def _classified(system: Rule, found: FixedPoints) -> FixedPoints:
     """With what the system does at each point, in lexicographic order of the locations."""
     from fixedpoints.stability import classify
 
-    points, rejected = [], list(found.rejected)
+    points = []
     for point in found.points:
         try:
             known = classify(
                 system, point.location, enclosure=point.enclosure, multiplicity=point.multiplicity
             )
         except NotAFixedPointError as error:
-            if point.enclosure is None and not point.conditions:
-                rejected.append((point.location, str(error)))
-                continue
-            # It exists only where its conditions hold, or lies where floats cannot show that it does.
-            known = replace(point, stability="undecided", evidence=str(error))
+            # It exists only where its conditions hold, or a second look at higher precision did not settle.
+            known = replace(point, stability="undecided", evidence=str(error), residual=error.residual)
         conditions = tuple(dict.fromkeys((*point.conditions, *known.conditions)))
         points.append(replace(known, conditions=conditions))
     if all(isinstance(x, float) for point in points for x in point.location.values()):
         points.sort(key=lambda point: tuple(point.location.values()))
     certificate = replace(found.certificate, found=len(points))
-    return replace(found, points=tuple(points), certificate=certificate, rejected=tuple(rejected))
+    return replace(found, points=tuple(points), certificate=certificate)

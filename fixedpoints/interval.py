@@ -101,9 +101,9 @@ def _cut(equations: Equations, box: Box) -> list[Box]:
     On either side a pole or the edge of a logarithm then has values of one sign, up to infinity.
     """
     parts = [box]
-    for condition in equations.conditions:
+    for condition in dict.fromkeys((*equations.conditions, *equations.obstacles)):
         inside = condition.expression.free_symbols
-        if len(inside) != 1 or not condition.expression.is_polynomial(*inside):
+        if len(inside) != 1 or not _is_rational_polynomial(condition.expression, *inside):
             continue
         (x,) = inside
         side = equations.symbols.index(x)
@@ -111,6 +111,13 @@ def _cut(equations: Equations, box: Box) -> list[Box]:
             if root.lower == root.upper == sp.Rational(float(root.lower)):
                 parts = [piece for part in parts for piece in _parted(part, side, float(root.lower))]
     return parts
+
+
+def _is_rational_polynomial(expression: sp.Expr, x: sp.Symbol) -> bool:
+    if not expression.is_polynomial(x):
+        return False
+    domain = sp.Poly(expression, x).domain
+    return domain.is_ZZ or domain.is_QQ
 
 
 def _parted(box: Box, side: int, cut: float) -> list[Box]:
@@ -160,6 +167,8 @@ def _multiplicity(task: Task, equations: Equations, zero: Zero) -> int | None:
     """That of a zero of one system of factors in the whole system, where it is known."""
     if equations.functions == task.whole.functions:
         return zero.multiplicity
+    if task.whole.regular(zero.bounds):
+        return 1
     if len(equations.symbols) == 1:
         # f = factor^e rest, and the rest does not vanish.
         (function,), (factor,) = task.whole.functions, equations.functions
@@ -168,8 +177,7 @@ def _multiplicity(task: Task, equations: Equations, zero: Zero) -> int | None:
         rest = replace(task.whole, functions=(sp.Mul(*(base**e for base, e in powers.items())),))
         if zero.multiplicity and exponent.is_Integer and exponent > 0 and not rest.may_hold(zero.bounds):
             return zero.multiplicity * int(exponent)
-        return None
-    return 1 if task.whole.regular(zero.bounds) else None
+    return None
 
 
 def _distinct(zeros: Sequence[tuple[Equations, Zero]]) -> tuple[list[Zero], list[tuple[Box, str]]]:

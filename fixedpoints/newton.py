@@ -19,9 +19,12 @@ import sympy as sp
 from odesys.lambdify import compile_field
 from odesys.system import MapSystem, ODESystem
 
-__all__ = ["Vanishing", "converged", "spread", "starts", "vanishing"]
+__all__ = ["Vanishing", "converged", "crossings", "spread", "starts", "vanishing"]
 
 _STEPS, _HALVINGS = 60, 8
+
+#: Points at which the sign of a single rate is looked at.
+_SAMPLES = 4096
 
 #: A run has arrived when its last step is smaller than this part of 1 + |x|.
 _ARRIVED = 1e-10
@@ -54,6 +57,14 @@ def vanishing(system: ODESystem | MapSystem) -> Vanishing:
     return Vanishing(value, slope)
 
 
+def crossings(f: Vanishing, box: Sequence[tuple[float, float]] | None) -> np.ndarray:
+    """Starts for one state next to which the rate changes sign, shape (1, k)."""
+    places = np.sort(starts(_SAMPLES, 1, box), axis=1)
+    signs = np.sign(f.value(places)[0])
+    change = np.flatnonzero(signs[1:] * signs[:-1] < 0)
+    return (places[:, change] + places[:, change + 1]) / 2
+
+
 def spread(count: int, box: Sequence[tuple[float, float]]) -> np.ndarray:
     """Points spread evenly over a box, the same in every run, shape (n, count).
 
@@ -72,29 +83,30 @@ def starts(count: int, n: int, box: Sequence[tuple[float, float]] | None) -> np.
 
 
 def converged(
-    f: Vanishing, x: np.ndarray, known: Sequence[np.ndarray], scale: np.ndarray, deadline: float
+    f: Vanishing, x: np.ndarray, known: np.ndarray, scale: np.ndarray, deadline: float
 ) -> np.ndarray:
-    """Where damped Newton iterations arrive, shape (n, k), those that do not arrive left out.
+    """Where damped Newton iterations arrive, shape (n, k), in the order of arrival.
 
     Args:
         f: the field and its Jacobian.
-        x: starts, shape (n, m).
-        known: zeros to be led away from, each (n,).
+        x: starts, shape (n, m); those from which no iteration arrives are left out.
+        known: zeros to be led away from, shape (n, p).
         scale: the typical size of each coordinate, in which distances to the known zeros are measured.
         deadline: in the seconds of `time.monotonic`; runs that have not arrived by then are left out.
     """
+    there = []
     with np.errstate(all="ignore"):
-        arrived = np.zeros(x.shape[1], dtype=bool)
         for _ in range(_STEPS):
             value = f.value(x)
             step = _newton(f.slope(x), value)
-            small = np.abs(step).max(axis=0) <= _ARRIVED * (1 + np.abs(x).max(axis=0))
-            arrived |= small & np.isfinite(value).all(axis=0)
-            if arrived.all() or time.monotonic() > deadline:
+            arrived = np.abs(step).max(axis=0) <= _ARRIVED * (1 + np.abs(x).max(axis=0))
+            arrived &= np.isfinite(value).all(axis=0)
+            there.append((x + step)[:, arrived])
+            x, step, value = (a[:, ~arrived] for a in (x, step, value))
+            if not x.size or time.monotonic() > deadline:
                 break
-            step = np.where(arrived, 0.0, step * _deflation(x, step, known, scale))
-            x = _damped(f, x, step, value, known, scale)
-        return x[:, arrived]
+            x = _damped(f, x, step * _deflation(x, step, known, scale), value, known, scale)
+    return np.concatenate(there, axis=1)
 
 
 def _newton(slope: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -110,33 +122,36 @@ def _newton(slope: np.ndarray, value: np.ndarray) -> np.ndarray:
     return step[:, :, 0].T
 
 
-def _deflation(x: np.ndarray, step: np.ndarray, known: Sequence[np.ndarray], scale: np.ndarray) -> np.ndarray:
+def _deflation(x: np.ndarray, step: np.ndarray, known: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """The factor that turns the Newton step s of f into that of M f:  1 / (1 - s . grad log M)."""
-    along = np.zeros(x.shape[1])
-    for zero in known:
-        away = (x - zero[:, None]) / scale[:, None]
-        square = (away**2).sum(axis=0)
-        along -= 2 * (away * step / scale[:, None]).sum(axis=0) / (square * (square + 1))
-    factor = 1 / (1 - along)
+    away = _away(x, known, scale)
+    square = (away**2).sum(axis=0)
+    along = -2 * (away * (step / scale[:, None])[:, None]).sum(axis=0) / (square * (square + 1))
+    factor = 1 / (1 - along.sum(axis=0))
     return np.where(np.isfinite(factor), factor, 1.0)
 
 
 def _damped(f: Vanishing, x, step, value, known, scale) -> np.ndarray:
     """x + t step with the first t = 1, 1/2, 1/4, ... that lessens |M f|, or the last."""
     size = _merit(value, x, known, scale)
-    best, open_ = x + step, np.ones(x.shape[1], dtype=bool)
+    best, left = x + step, np.arange(x.shape[1])
     for k in range(_HALVINGS):
-        trial = x + step * 0.5**k
-        better = _merit(f.value(trial), trial, known, scale) < size
-        best = np.where(open_ & np.isfinite(trial).all(axis=0), trial, best)
-        open_ &= ~better
-        if not open_.any():
+        trial = x[:, left] + step[:, left] * 0.5**k
+        best[:, left] = trial
+        better = _merit(f.value(trial), trial, known, scale) < size[left]
+        left = left[~better]
+        if not left.size:
             break
-    return np.where(np.isfinite(best), best, x)
+    return np.where(np.isfinite(best).all(axis=0), best, x)
 
 
-def _merit(value: np.ndarray, x: np.ndarray, known, scale) -> np.ndarray:
-    size = np.linalg.norm(value, axis=0)
-    for zero in known:
-        size = size * (1 + 1 / (((x - zero[:, None]) / scale[:, None]) ** 2).sum(axis=0))
+def _merit(value: np.ndarray, x: np.ndarray, known: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """|M f|."""
+    square = (_away(x, known, scale) ** 2).sum(axis=0)
+    size = np.linalg.norm(value, axis=0) * np.prod(1 + 1 / square, axis=0)
     return np.where(np.isnan(size), np.inf, size)
+
+
+def _away(x: np.ndarray, known: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """From each known zero to each point, in units of the scale, shape (n, p, m)."""
+    return (x[:, None, :] - known[:, :, None]) / scale[:, None, None]

@@ -14,7 +14,7 @@ from fixedpoints.boxes.degenerate import settled
 from fixedpoints.boxes.equations import Box, Equations, equations_of, ranges_of, velocity
 from fixedpoints.boxes.krawczyk import Zero, certified
 from fixedpoints.boxes.ranges import NoRangeError
-from fixedpoints.newton import converged, starts, vanishing
+from fixedpoints.newton import converged, crossings, starts, vanishing
 from fixedpoints.points import Component
 from odesys.system import MapSystem, ODESystem
 
@@ -85,10 +85,13 @@ def search(
         component = Component(tuple(rates[i] for i in rest), len(rates) - len(rest))
         return Searched((), (), (component,), 0, True)
     scale = np.ptp(grid, axis=1) / 2 if box is not None else np.ones(len(grid))
+    if len(rates) == 1:
+        grid = np.concatenate([grid, crossings(judge.vanishing, box)], axis=1)
     rounds, fresh = 0, True
     while fresh and rounds < _ROUNDS and time.monotonic() < deadline:
         rounds += 1
-        arrived = converged(judge.vanishing, grid, judge.places, scale, deadline)
+        places = np.array(judge.places).reshape(-1, len(rates)).T
+        arrived = converged(judge.vanishing, grid, places, scale, deadline)
         fresh = sum(judge.takes(point) for point in arrived.T) > 0
     rejected = [(dict(zip(rule.names, map(float, at), strict=True)), why) for at, why in judge.rejected]
     finished = time.monotonic() < deadline
@@ -150,7 +153,7 @@ class _Judge:
             if len(zeros) != 1:
                 return "the Jacobian is singular here, and it could not be proven that the field vanishes"
             zero = zeros[0]
-        return Found(np.array([float((low + high) / 2) for low, high in zero.bounds]), zero)
+        return Found(np.array(zero.location), zero)
 
     def _checked(self, point: np.ndarray) -> Found | str:
         x = point[:, None]

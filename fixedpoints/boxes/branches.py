@@ -9,16 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from fixedpoints.boxes.singular import Magnitude
 from symbolic.zero import residual
 
 __all__ = ["branches", "independent"]
 
 #: More choices of factors than this are not told apart; the functions stay whole.
 _MOST_CHOICES = 64
+
+#: Functions that vanish exactly where their argument does.
+_LIKE_THEIR_ARGUMENT = (Magnitude, sp.tanh, sp.sinh, sp.asinh, sp.atan, sp.erf, sp.asin, sp.atanh)
 
 #: Singular values below this part of the largest make a linear dependence worth a proof.
 _SUSPICIOUS = 1e-9
@@ -60,15 +65,23 @@ def independent(functions: Sequence[sp.Expr], values: np.ndarray) -> tuple[int, 
 
 
 def _factors(function: sp.Expr) -> list[sp.Expr]:
-    """Different bases of a function's factors, numbers left out."""
+    """Expressions of which one must vanish for the function to vanish, numbers left out."""
     # Common factors of the terms only: a full factorisation may expand exponentials to enormous degrees.
     written = sp.factor_terms(function)
-    bases = []
-    for factor in sp.Mul.make_args(written if isinstance(written, (sp.Mul, sp.Pow)) else function):
-        is_power = factor.is_Pow and factor.exp.is_positive and not isinstance(factor, sp.exp)
-        bases.append(factor.base if is_power else factor)
-    bases = list(dict.fromkeys(b for b in bases if b.free_symbols))
-    return bases if len(bases) > 1 or written.is_Pow else [function]
+    factors = sp.Mul.make_args(written) if isinstance(written, (sp.Mul, sp.Pow)) else (function,)
+    cores = dict.fromkeys(_core(f) for f in factors if f.free_symbols)
+    return list(cores)
+
+
+def _core(factor: Any) -> Any:
+    """A simpler expression with the same zeros: u for |u|, tanh(u), u^p and the like."""
+    while True:
+        if factor.is_Pow and factor.exp.is_positive and not isinstance(factor, sp.exp):
+            factor = factor.base
+        elif isinstance(factor, _LIKE_THEIR_ARGUMENT):
+            factor = factor.args[0]
+        else:
+            return factor
 
 
 def _dependence(values: np.ndarray) -> list[sp.Rational] | None:
@@ -76,7 +89,7 @@ def _dependence(values: np.ndarray) -> list[sp.Rational] | None:
     sizes = np.abs(values).max(axis=1, initial=0.0)
     if values.shape[1] < len(values) or not sizes.all():
         return None
-    left, singular, _ = np.linalg.svd(values / sizes[:, None])
+    left, singular, _ = np.linalg.svd(values / sizes[:, None], full_matrices=False)
     if singular[-1] > _SUSPICIOUS * singular[0]:
         return None
     weights = left[:, -1] / sizes

@@ -7,7 +7,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -19,10 +19,13 @@ from flint import arb, arb_mat, ctx, fmpq
 from fixedpoints.boxes.equations import Box, Equations, ranges_of
 from fixedpoints.boxes.krawczyk import Zero, explore
 from fixedpoints.boxes.ranges import Program, Range
-from fixedpoints.boxes.singular import Kind, plain, prepared
+from fixedpoints.boxes.singular import Condition, Kind, plain, prepared
 from symbolic.zero import residual
 
 __all__ = ["belongs", "exact_zero", "settled"]
+
+_STRICT = (Kind.POSITIVE, Kind.NONZERO, Kind.POLE)
+_SINGULAR = (sp.nan, sp.zoo, sp.oo, -sp.oo)
 
 #: Precision and number of tests of the second look at a box that is still open.
 _BITS, _TESTS = 512, 1000
@@ -64,10 +67,8 @@ def exact_zero(equations: Equations, bounds: Sequence[tuple[sp.Rational, sp.Rati
     guesses = [_guesses(low, high) for low, high in bounds]
     for guess in product(*guesses):
         place = dict(zip(equations.symbols, guess, strict=True))
-        values = [plain(f).subs(place) for f in equations.functions]
-        if not any(v.has(sp.nan, sp.zoo, sp.oo, -sp.oo) for v in values) and all(
-            residual(v) == 0 for v in values
-        ):
+        values = [_at(f, place) for f in equations.functions]
+        if all(_vanishes(v) for v in values):
             return guess
     return None
 
@@ -79,7 +80,9 @@ def belongs(equations: Equations, zero: Zero) -> bool | None:
         _, limits = equations.values(ranges)
         if equations.undefined(limits):
             return False
-        doubts = equations.doubts(limits)
+        doubts = [c for c in equations.doubts(limits) if not _is_edge(c, equations)]
+    if any(c.kind in _STRICT and c.expression in equations.functions for c in doubts):
+        return False
     if not doubts:
         return True
     guess = exact_zero(equations, zero.bounds)
@@ -137,24 +140,21 @@ def _order(equations: Equations, shifted: Equations, hull: Box, place) -> int | 
         (slope,) = Program([local], (x,), across=False)(ranges)
         if slope[0] > 0 or slope[1] < 0:
             return order
-        if residual(plain(f).subs(place)) != 0:
+        if not _vanishes(_at(f, place)):
             return None
     return None
 
 
 def _on_an_interval(shifted: Equations, ranges: list[Range]) -> bool:
-    """Whether the part of a hull where the field is defined is an interval on which it is smooth inside."""
+    """Whether the part of a hull where the field is defined is an interval, and the function smooth inside."""
     _, limits = shifted.values(ranges)
-    for condition in shifted.doubts(limits):
+    for condition in dict.fromkeys((*shifted.doubts(limits), *shifted.hindrances(ranges))):
         if condition.kind in (Kind.POLE, Kind.NONZERO, Kind.JUMP):
             return False
         (slope,) = Program([condition.expression.diff(*shifted.symbols)], shifted.symbols)(ranges)
         if not (slope[0] > 0 or slope[1] < 0):
             return False
-    return not any(
-        c.kind is Kind.JUMP and not (limit[0] > 0 or limit[1] < 0)
-        for c, limit in zip(shifted.conditions, limits, strict=True)
-    )
+    return True
 
 
 def _is_fold(equations: Equations, shifted: Equations, hull: Box, place) -> bool:
@@ -200,19 +200,37 @@ def _curved(shifted: Equations, ranges, weights, rows: np.ndarray, column: int) 
     return not total.contains(0)
 
 
-def _defined(conditions, place) -> bool | None:
+def _defined(conditions: Sequence[Condition], place: Mapping[sp.Symbol, sp.Expr]) -> bool | None:
     """Whether conditions hold at an exact point."""
     for condition in conditions:
-        value = residual(plain(condition.expression).subs(place))
+        value = _at(condition.expression, place)
+        if value.has(*_SINGULAR):
+            return False
+        value = residual(value)
         if condition.kind in (Kind.NONNEGATIVE, Kind.SOFT):
             holds = value.is_nonnegative
-        elif condition.kind is Kind.POSITIVE:
-            holds = value.is_positive
         else:
-            holds = True if condition.kind is Kind.JUMP else value.is_nonzero
+            holds = value.is_positive if condition.kind is Kind.POSITIVE else value.is_nonzero
         if not holds:
             return holds
     return True
+
+
+def _is_edge(condition: Condition, equations: Equations) -> bool:
+    """Whether a condition u >= 0 holds at a zero since u itself is one of the functions that vanish there."""
+    return condition.kind in (Kind.NONNEGATIVE, Kind.SOFT) and condition.expression in equations.functions
+
+
+def _at(expression: sp.Expr, place: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The value at an exact point; NaN where SymPy cannot put it in, as in Max(0, 1/0)."""
+    try:
+        return plain(expression).subs(place)
+    except ValueError:
+        return sp.nan
+
+
+def _vanishes(value: sp.Expr) -> bool:
+    return not value.has(*_SINGULAR) and residual(value) == 0
 
 
 def _moved(zero: Zero, centre: Sequence[sp.Rational]) -> Zero:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import sympy as sp
 from flint import arb, arb_mat, fmpq
 
 from fixedpoints.boxes.branches import branches, independent
 from fixedpoints.boxes.ranges import Program, Range
 from fixedpoints.boxes.singular import Condition, Kind, conditions, prepared, without_poles
-from fixedpoints.newton import spread, vanishing
+from fixedpoints.newton import spread
 from odesys.system import MapSystem, ODESystem
 from symbolic.zero import exact
 
@@ -25,8 +26,6 @@ Box = tuple[tuple[float, float], ...]
 #: Boxes spent on the proof that a denominator or the argument of a root or logarithm has one sign.
 _SIGN_BOXES = 64
 
-_DOMAIN = (Kind.POSITIVE, Kind.NONNEGATIVE, Kind.SOFT)
-
 
 @dataclass(frozen=True)
 class Equations:
@@ -36,23 +35,22 @@ class Equations:
         symbols: the n unknowns x, real.
         functions: f; where the field has a pole, f is its numerator and the conditions keep the pole out.
         conditions: what must hold at x for the field to be defined there.
+        obstacles: what must hold around x for f itself to be smooth.
     """
 
     symbols: tuple[sp.Symbol, ...]
     functions: tuple[sp.Expr, ...]
     conditions: tuple[Condition, ...]
-
-    @cached_property
-    def _limits(self) -> list[sp.Expr]:
-        return [condition.expression for condition in self.conditions]
+    obstacles: tuple[Condition, ...]
 
     @cached_property
     def _values(self) -> Program:
-        return Program([*self.functions, *self._limits], self.symbols)
+        return Program([*self.functions, *_expressions(self.conditions)], self.symbols)
 
     @cached_property
     def _slopes(self) -> Program:
-        return Program([*map(prepared, self.jacobian), *self._limits], self.symbols, across=False)
+        slopes = [prepared(e) for e in self.jacobian]
+        return Program([*slopes, *_expressions(self.obstacles)], self.symbols, across=False)
 
     @cached_property
     def jacobian(self) -> sp.ImmutableMatrix:
@@ -68,7 +66,7 @@ class Equations:
         """The Jacobian's range as an Arb matrix; None where it is unbounded or a function is not smooth."""
         n = len(self.symbols)
         found = self._slopes(ranges)
-        if not all(map(_smooth, self.conditions, found[n * n :])):
+        if not all(map(_smooth, self.obstacles, found[n * n :])):
             return None
         balls = [low.union(high) for low, high in found[: n * n]]
         return arb_mat(n, n, balls) if all(ball.is_finite() for ball in balls) else None
@@ -80,6 +78,11 @@ class Equations:
     def doubts(self, limits: Sequence[Range]) -> list[Condition]:
         """The conditions that are not certain to hold everywhere in a box."""
         return [c for c, limit in zip(self.conditions, limits, strict=True) if not _certain(c, limit)]
+
+    def hindrances(self, ranges: Sequence[Range]) -> list[Condition]:
+        """The obstacles to smoothness that may lie in a box."""
+        found = Program(_expressions(self.obstacles), self.symbols)(ranges)
+        return [c for c, limit in zip(self.obstacles, found, strict=True) if not _certain(c, limit)]
 
     def may_hold(self, bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> bool:
         """Whether a box, given by rational bounds, may hold a zero of all functions."""
@@ -94,8 +97,11 @@ class Equations:
     def shifted(self, centre: Sequence[sp.Rational]) -> Equations:
         """The same equations in the unknowns x - centre."""
         move = {x: c + x for x, c in zip(self.symbols, centre, strict=True)}
-        moved = (Condition(c.expression.xreplace(move), c.kind) for c in self.conditions)
-        return Equations(self.symbols, tuple(f.xreplace(move) for f in self.functions), tuple(moved))
+        conditions, obstacles = (
+            tuple(Condition(c.expression.xreplace(move), c.kind) for c in group)
+            for group in (self.conditions, self.obstacles)
+        )
+        return Equations(self.symbols, tuple(f.xreplace(move) for f in self.functions), conditions, obstacles)
 
 
 def velocity(system: ODESystem | MapSystem) -> tuple[sp.Expr, ...]:
@@ -133,10 +139,8 @@ def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
     # Plain real symbols: what the user assumes about signs must not hide that a box reaches further.
     real = {x: sp.Symbol(x.name, real=True) for x in rule.state}
     symbols = tuple(real.values())
-    exact_rhs = velocity(system)
-    field = vanishing(system)
-    kept = independent(exact_rhs, field.value(spread(3 * len(symbols) + 5, box)))
-    functions = [prepared(exact_rhs[i].xreplace(real)) for i in kept]
+    functions = [prepared(f.xreplace(real)) for f in velocity(system)]
+    functions = [functions[i] for i in independent(functions, _sampled(functions, symbols, box))]
 
     @cache
     def holds(condition: Condition) -> bool:
@@ -155,7 +159,10 @@ def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
         full, fewer = [], [*full, *fewer]
 
     def equations(chosen: Sequence[sp.Expr]) -> Equations:
-        return Equations(symbols, tuple(chosen), tuple(limits))
+        obstacles = tuple(c for c in conditions(chosen) if not holds(c))
+        return Equations(
+            symbols, tuple(chosen), tuple(c for c in limits if c.kind is not Kind.JUMP), obstacles
+        )
 
     return Task(equations(numerators), tuple(map(equations, full)), tuple(map(equations, fewer)))
 
@@ -169,7 +176,9 @@ def equations_of(system: ODESystem | MapSystem) -> Equations:
     rule = system.field if isinstance(system, ODESystem) else system.map
     real = {x: sp.Symbol(x.name, real=True) for x in rule.state}
     functions = tuple(prepared(f.xreplace(real)) for f in velocity(system))
-    return Equations(tuple(real.values()), functions, conditions(functions))
+    limits = conditions(functions)
+    domain = tuple(c for c in limits if c.kind is not Kind.JUMP)
+    return Equations(tuple(real.values()), functions, domain, limits)
 
 
 def halves(box: Box, side: int) -> tuple[Box, Box]:
@@ -185,6 +194,17 @@ def ranges_of(box: Box) -> list[Range]:
     return [(arb(low), arb(high)) for low, high in box]
 
 
+def _expressions(group: Sequence[Condition]) -> list[sp.Expr]:
+    return [condition.expression for condition in group]
+
+
+def _sampled(functions: Sequence[sp.Expr], symbols: Sequence[sp.Symbol], box: Box) -> np.ndarray:
+    """The functions' values at points in general position, shape (n, m)."""
+    program, points = Program(functions, symbols), spread(3 * len(symbols) + 5, box)
+    values = [program([(arb(x), arb(x)) for x in point]) for point in points.T.tolist()]
+    return np.array([[float(low) for low, _ in row] for row in values]).T
+
+
 def _ball(number: sp.Rational) -> Any:
     return arb(fmpq(int(number.p), int(number.q)))
 
@@ -198,7 +218,7 @@ def _holds(condition: Condition, symbols: Sequence[sp.Symbol], box: Box) -> bool
             return True
         current = boxes.pop()
         (limit,) = program(ranges_of(current))
-        if not _certain(condition, limit) or (condition.kind is Kind.JUMP and not _nonzero(limit)):
+        if not _certain(condition, limit):
             widths = [high - low for low, high in current]
             boxes += halves(current, widths.index(max(widths)))
     return False
@@ -220,25 +240,26 @@ def _nonzero(limit: Range) -> bool:
 
 
 def _certain(condition: Condition, limit: Range) -> bool:
-    """The field is defined all over the box, as far as this condition goes."""
+    """The condition holds all over the box."""
     if condition.kind is Kind.POSITIVE:
         return limit[0] > 0
-    if condition.kind in _DOMAIN:
+    if condition.kind in (Kind.NONNEGATIVE, Kind.SOFT):
         return limit[0] >= 0
-    return condition.kind is Kind.JUMP or _nonzero(limit)
+    return _nonzero(limit)
 
 
 def _impossible(condition: Condition, limit: Range) -> bool:
+    """The condition holds nowhere in the box."""
     if condition.kind is Kind.POSITIVE:
         return limit[1] <= 0
-    if condition.kind in _DOMAIN:
+    if condition.kind in (Kind.NONNEGATIVE, Kind.SOFT):
         return limit[1] < 0
-    return condition.kind is not Kind.JUMP and limit[0] == 0 and limit[1] == 0
+    return limit[0] == 0 and limit[1] == 0
 
 
 def _smooth(condition: Condition, limit: Range) -> bool:
     """f is continuously differentiable, or Lipschitz with its slopes in the Jacobian's range, all over the box."""
-    if condition.kind in (Kind.SOFT, Kind.POLE):
+    if condition.kind is Kind.SOFT:
         return True
     if condition.kind in (Kind.POSITIVE, Kind.NONNEGATIVE):
         return limit[0] > 0

@@ -53,6 +53,11 @@ class Zero:
     bounds: tuple[tuple[sp.Rational, sp.Rational], ...]
     multiplicity: int | None = 1
 
+    @property
+    def location(self) -> tuple[float, ...]:
+        """The middle of the bounds; 0 where that is not ruled out."""
+        return tuple(0.0 if low <= 0 <= high else float((low + high) / 2) for low, high in self.bounds)
+
     def same(self, other: Zero) -> bool:
         """Whether two zeros are one: where the zone that holds a single zero holds both."""
         return _holds(self.zone, other.bounds) or _holds(other.zone, self.bounds)
