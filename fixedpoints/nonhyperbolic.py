@@ -104,9 +104,9 @@ def _one_state(question: Question) -> Nature | None:
         sort = f"{'flip candidate (multiplier -1)' if flips else 'fold candidate (multiplier 1)'}: "
         velocity = "f(f(x)) - x" if flips else "f(x) - x"
         local = replace(local, twice=flips)
+    floats = ", for the floats as they are" if question.has_floats else ""
     attracts = decided_by_signs(local)
     if attracts is not None:
-        floats = " for the floats as they are" if question.has_floats else ""
         reason = f"{sort}by the exact signs of {velocity}{floats}, moves {towards(attracts)}"
         return Nature(word(attracts), reason, attracts)
     first = decided_by_series(local)
@@ -114,7 +114,7 @@ def _one_state(question: Question) -> Nature | None:
         return None
     order, side = first
     attracts = attraction_of_term(order, side)
-    term = f"derivative {order}, the first of {velocity} that does not vanish"
+    term = f"derivative {order}, the first of {velocity} that does not vanish{floats}"
     return Nature(
         word(attracts),
         f"{sort}by the {'positive' if side > 0 else 'negative'} {term}, moves {towards(attracts)}",

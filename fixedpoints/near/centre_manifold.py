@@ -287,7 +287,8 @@ def focal_values(g: Sequence[Jet], squared: Number, order: int) -> Iterator[tupl
     Yields:
         m, eta_m, and the size that eta_m would have without cancellation.
     """
-    v = Jet({(0, 0): fmpq(1), (1, 1): squared}, order)
+    # One order more than asked for, since differentiating loses one.
+    v = Jet({(0, 0): fmpq(1), (1, 1): squared}, order + 1)
     sizes = [
         (max([abs(as_float(c)) for jet in g for c in jet.part(k).values()], default=0.0), k)
         for k in range(2, order)
@@ -298,7 +299,7 @@ def focal_values(g: Sequence[Jet], squared: Number, order: int) -> Iterator[tupl
         drift = (v.derivative(0) * g[0] + v.derivative(1) * g[1]).part(k)
         even = k % 2 == 0
         terms, eta = _next_terms(drift, squared, k, even)
-        v = Jet(v.terms | terms, order)
+        v = Jet(v.terms | terms, order + 1)
         if even:
             yield k // 2, eta, pace * unit ** (k - 2)
 

@@ -351,14 +351,16 @@ def _iterated(local: Local, step) -> tuple[Number, ...] | None:
     try:
         for _ in range(_MOST_STEPS):
             value, slopes = replace(local, at=here).slopes()
-            if all(vanishes(v) for v in value) and last < math.inf:
+            if all(as_ball(v).is_zero() for v in value):
+                last = 0.0
                 break
+            done = all(vanishes(v) for v in value)
             moves = step(value, slopes)
             here = tuple((x - m).mid() for x, m in zip(here, moves, strict=True))
             last = max(abs(as_float(m)) for m in moves)
             if not last < 1e6 * max(size, 1.0):
                 return None
-            if last <= _TINY * size:
+            if done or last <= _TINY * size:
                 break
     except (ZeroDivisionError, UndefinedHereError, NotSmoothError, np.linalg.LinAlgError):
         if not last < 1e-20 * max(size, 1e-6):

@@ -47,7 +47,7 @@ def nilpotent_type(local: Local, loose: Local) -> tuple[str, str] | None:
         return "unstable", f"{name} with a nilpotent linear part (Andreev)"
     if alpha > 0:
         return "unstable", "topologically a saddle, with a nilpotent linear part (Andreev)"
-    if n is None or m < 2 * n + 1 or (m == 2 * n + 1 and sign(beta**2 + 4 * alpha * (n + 1)) <= 0):
+    if n is None or m < 2 * n + 1 or (m == 2 * n + 1 and sign(beta * beta + 4 * alpha * (n + 1)) <= 0):
         return None
     if n % 2:
         return "unstable", "an elliptic sector, with a nilpotent linear part (Andreev)"

@@ -116,7 +116,7 @@ def planar(slopes: Matrix, *, loose: bool) -> Planar:
     return Planar(
         certain(a + d, size),
         certain(a * d - b * c, products),
-        certain((a - d) ** 2 + 4 * b * c, diagonal**2 + 4 * coupling),
+        certain((a - d) * (a - d) + 4 * b * c, diagonal * diagonal + 4 * coupling),
         # Off-diagonal entries are compared with the diagonal: a sheared multiple of the unit matrix is one.
         not any(certain(entry, size) for entry in (b, c, a - d)),
     )
@@ -290,7 +290,7 @@ def _side_of_disc(centre: acb, reach: arb, is_map: bool) -> tuple[int, str]:
     distance = centre.real
     if is_map:
         # |1 + c| - 1 without cancellation.
-        distance = (2 * centre.real + abs(centre) ** 2) / (abs(1 + centre) + 1)
+        distance = (2 * centre.real + abs(centre) * abs(centre)) / (abs(1 + centre) + 1)
     if abs(distance) > reach:
         return (1 if distance > 0 else -1), ""
     if not abs(centre) > reach:
