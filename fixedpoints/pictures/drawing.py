@@ -27,14 +27,13 @@ _SEPARATRICES = {
 _LINE_OF_POINTS = {"color": COLOURS[6], "linewidth": 3.0}
 _POLE = {"color": "0.35", "linestyle": ":", "linewidth": 1.6}
 
-#: Markers by dimensions of the unstable, centre and stable subspaces; half-filled where those do not decide.
-_MARKERS = {
-    (0, 0, 2): {"marker": "o", "fillstyle": "full"},
-    (2, 0, 0): {"marker": "o", "markerfacecolor": "white"},
-    (1, 0, 1): {"marker": "D", "markerfacecolor": "white"},
-}
-_CENTRE = {"marker": "o", "markerfacecolor": "0.7"}
-_UNDECIDED = {"marker": "s", "fillstyle": "left"}
+#: Markers: a filled circle attracts, an open one repels, a grey one does neither, a diamond is a saddle; a square
+#: is half of each, or not decided.
+_ATTRACTS = {"marker": "o", "markerfacecolor": "black"}
+_REPELS = {"marker": "o", "markerfacecolor": "white"}
+_NEITHER = {"marker": "o", "markerfacecolor": "0.7"}
+_SADDLE = {"marker": "D", "markerfacecolor": "white"}
+_HALF = {"marker": "s", "fillstyle": "left"}
 
 #: The longest text of a legend's entry.
 _LONGEST = 44
@@ -53,7 +52,13 @@ def draw(portrait: Portrait, window: Window, own_figure: bool) -> None:
     _draw_nullclines(axes, window, portrait)
     _draw_separatrices(axes, portrait)
     for curve in portrait.lines_of_points:
-        _draw_pieces(axes, curve.pieces, f"fixed points: {curve.name}", zorder=5, **_LINE_OF_POINTS)
+        _draw_pieces(
+            axes,
+            curve.pieces,
+            _legend(f"fixed points: {curve.name}", "fixed points"),
+            zorder=5,
+            **_LINE_OF_POINTS,
+        )
     _draw_points(axes, window, portrait.points)
     _draw_open_boxes(axes, window, portrait)
     style = {"loc": "upper right", "framealpha": 0.9}
@@ -104,7 +109,7 @@ def _draw_heads(axes: Axes, at: np.ndarray, ahead: np.ndarray, color: str, zorde
 
 def _draw_masks(axes: Axes, window: Window, portrait: Portrait) -> None:
     for mask in portrait.masked:
-        _draw_pieces(axes, mask.pieces, mask.name, zorder=3, **_POLE)
+        _draw_pieces(axes, mask.pieces, _legend(mask.name, mask.name[:_LONGEST]), zorder=3, **_POLE)
         if mask.region is not None:
             xs, ys = (
                 np.linspace(*ends, n)
@@ -124,8 +129,8 @@ def _draw_masks(axes: Axes, window: Window, portrait: Portrait) -> None:
 def _draw_nullclines(axes: Axes, window: Window, portrait: Portrait) -> None:
     for state, style in zip(window.state, _NULLCLINES, strict=True):
         branches = [branch for branch in portrait.nullclines if branch.state == state.name]
-        label = f"d{state}/dt = 0: " + ", ".join(branch.name for branch in branches)
-        label = label if len(label) <= _LONGEST else f"d{state}/dt = 0"
+        still = f"d{state}/dt = 0"
+        label = _legend(f"{still}: " + ", ".join(branch.name for branch in branches), still)
         pieces = [piece for branch in branches for piece in branch.pieces]
         _draw_pieces(axes, pieces, label, linewidth=1.7, zorder=3, **style)
 
@@ -150,8 +155,7 @@ def _draw_points(axes: Axes, window: Window, points: Sequence[FixedPoint]) -> No
     for stability, alike in kinds.items():
         at = np.array([[float(point.location[name]) for name in names] for point in alike]).T
         listed = ", ".join(f"({x:.3g}, {y:.3g})" for x, y in at.T)
-        label = f"{stability}: {listed}"
-        label = label if len(label) <= _LONGEST else f"{stability} ({len(alike)})"
+        label = _legend(f"{stability}: {listed}", f"{stability} ({len(alike)})")
         style = _marker(alike[0])
         axes.plot(
             *at,
@@ -180,6 +184,19 @@ def _draw_open_boxes(axes: Axes, window: Window, portrait: Portrait) -> None:
 
 
 def _marker(point: FixedPoint) -> dict[str, object]:
-    if point.stability.startswith(("centre", "center")):
-        return _CENTRE
-    return _MARKERS.get(point.dims, _UNDECIDED)
+    kind = point.stability
+    if kind.startswith(("centre", "stable modulo", "stable, not")):
+        return _NEITHER
+    if kind.startswith("stable"):
+        return _ATTRACTS
+    if "saddle" in kind and "node" not in kind:
+        return _SADDLE
+    # A point that is unstable in one direction alone may be a saddle, which its name does not say.
+    repels = kind.startswith("unstable") and point.dims in ((2, 0, 0), (0, 2, 0))
+    return _REPELS if repels else _HALF
+
+
+def _legend(text: str, short: str) -> str:
+    """A legend's text, as one writes formulas by hand, or a shorter one."""
+    text = text.replace("**", "^").replace("*", " ")
+    return text if len(text) <= _LONGEST else short

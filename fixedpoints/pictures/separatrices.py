@@ -21,6 +21,8 @@ _LENGTH, _MARGIN = 8.0, 0.5
 _RESOLUTION, _STEP = 5e-3, 0.02
 #: Where the drift on a centre manifold is looked at, from the fixed point, in sizes of the window.
 _BESIDE = 1e-2
+#: How long states there relax on to the manifold, in times of the strong eigenvalue: e^-16 is 1e-7.
+_RELAXED = 16.0
 #: A branch ends at a fixed point only after it has left its saddle behind by this.
 _AWAY = 2e-2
 
@@ -48,7 +50,7 @@ def separatrices(field: DirectionField, points: Sequence[FixedPoint]) -> tuple[S
     if not rays:
         return ()
     centres = np.stack([_units(field, point) for point, _, _ in rays], axis=1)
-    starts = centres + _OFFSET * np.stack([ray for _, ray, _ in rays], axis=1)
+    starts = np.stack([start for _, start, _ in rays], axis=1)
     lengths = np.array([_LENGTH if outward else -_LENGTH for _, _, outward in rays])
     left = np.zeros(len(rays), dtype=bool)
 
@@ -75,7 +77,7 @@ def _units(field: DirectionField, point: FixedPoint) -> np.ndarray:
 
 
 def _rays(field: DirectionField, point: FixedPoint) -> list[tuple[np.ndarray, bool]]:
-    """Directions (2,) in which separatrices leave a point, and whether the flow leads outward on them."""
+    """States (2,) on the separatrices right beside a point, and whether the flow leads outward there."""
     if point.dims not in ((1, 0, 1), (0, 1, 1), (1, 1, 0)):
         return []
     at = _units(field, point)
@@ -83,29 +85,29 @@ def _rays(field: DirectionField, point: FixedPoint) -> list[tuple[np.ndarray, bo
     fast, slow = np.argsort(-np.abs(values.real))
     strong, weak = vectors[:, fast].real, vectors[:, slow].real
     outward = bool(values[fast].real > 0)
+    strongly = [(at + side * _OFFSET * strong, outward) for side in (1, -1)]
     if point.dims == (1, 0, 1):
-        weakly = [(sign * weak, not outward) for sign in (1, -1)]
+        weakly = [(at + side * _OFFSET * weak, not outward) for side in (1, -1)]
     else:
         weakly = [ray for ray in _drift(field, at, strong, weak, values[fast].real) if ray[1] != outward]
-    return [*((sign * strong, outward) for sign in (1, -1)), *weakly] if weakly else []
+    return [*strongly, *weakly] if weakly else []
 
 
 def _drift(
     field: DirectionField, at: np.ndarray, strong: np.ndarray, weak: np.ndarray, rate: float
 ) -> list[tuple[np.ndarray, bool]]:
-    """Both directions of the eigenvalue zero, and whether the flow leads outward on the centre manifold.
+    """States on the centre manifold of an eigenvalue zero, and whether the flow leads outward there.
 
-    Points beside the fixed point follow the strong direction on to the manifold, backward in time if it
-    repels; the slow velocity that is left there tells.
+    States beside the fixed point follow the strong direction on to the manifold, backward in time if it repels;
+    the slow velocity that is left there tells.
     """
     sides = np.stack([weak, -weak], axis=1)
-    times = np.full(2, -np.sign(rate) * 12 / abs(rate))
+    times = np.full(2, -np.sign(rate) * _RELAXED / abs(rate))
     lines = trace(field.rates, at[:, None] + _BESIDE * sides, times, _never, tolerance=1e-10, smallest=1e-14)
-    rates = field.rates(lines.ends)
     across = np.array([strong[1], -strong[0]])  # measures along the weak direction alone
-    slow = (across @ rates) * (across @ sides)
+    slow = (across @ field.rates(lines.ends)) * (across @ sides)
     size = abs(rate) * _BESIDE * (across @ weak) ** 2
-    return [(side, bool(s > 0)) for side, s in zip(sides.T, slow, strict=True) if abs(s) > 1e-8 * size]
+    return [(end, bool(s > 0)) for end, s in zip(lines.ends.T, slow, strict=True) if abs(s) > 1e-8 * size]
 
 
 def _never(place: np.ndarray, units: np.ndarray, slopes: np.ndarray) -> np.ndarray:

@@ -7,8 +7,9 @@ import planar_systems as known
 import pytest
 import sympy as sp
 
+from fixedpoints.pictures.drawing import _marker
 from fixedpoints.pictures.portraits import portrait
-from fixedpoints.points import Certificate, FixedPoints
+from fixedpoints.points import Certificate, FixedPoint, FixedPoints
 from odesys.plotting import new_axes
 from odesys.system import MapSystem, ODESystem
 from symbolic.field import IteratedMap, VectorField
@@ -51,7 +52,7 @@ def test_the_picture_shows_what_the_data_say(competition):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x", "y")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == [
-        "dx/dt = 0: x = 0, x + 2*y - 3 = 0",
+        "dx/dt = 0: x = 0, x + 2 y - 3 = 0",
         "dy/dt = 0: y = 0, x + y - 2 = 0",
         "stable manifold of a saddle",
         "unstable manifold of a saddle",
@@ -123,6 +124,36 @@ def test_points_of_a_periodic_field_are_shown_with_their_shifts():
     picture = portrait(half.system, half.box, points=found)
     places = [p.location["x"] for p in picture.points]
     assert places == pytest.approx([-2 * np.pi, -np.pi, 0, np.pi, 2 * np.pi])
+
+
+@pytest.mark.parametrize(
+    ("stability", "dims", "marker", "face"),
+    [
+        ("stable node", (0, 0, 2), "o", "black"),
+        ("stable weak focus", (0, 2, 0), "o", "black"),
+        ("unstable focus", (2, 0, 0), "o", "white"),
+        ("unstable weak focus", (0, 2, 0), "o", "white"),
+        ("centre", (0, 2, 0), "o", "0.7"),
+        ("stable modulo the conserved quantity", (0, 1, 1), "o", "0.7"),
+        ("saddle", (1, 0, 1), "D", "white"),
+        ("non-strict saddle", (0, 1, 1), "D", "white"),
+        ("saddle-node", (0, 1, 1), "s", None),
+        ("unstable", (0, 1, 1), "s", None),
+        ("undecided: the linearisation does not decide (centre candidate)", (0, 2, 0), "s", None),
+    ],
+)
+def test_markers_tell_what_a_point_does(stability, dims, marker, face):
+    style = _marker(FixedPoint({"x": 0.0, "y": 0.0}, (), stability, dims=dims))
+    assert (style["marker"], style.get("markerfacecolor")) == (marker, face)
+
+
+def test_an_open_search_is_shown():
+    open_box = {"x": (0.4, 0.6), "y": (-0.1, 0.1)}
+    found = FixedPoints((), (), Certificate("unknown", "of a box that is open"), unresolved=(open_box,))
+    picture = portrait(known.SADDLE_NODE.system, BOX, points=found, spacing=0.2)
+    legend = picture.axes.get_legend()
+    assert legend.get_title().get_text() == "fixed points: completeness unknown"
+    assert "unresolved" in [text.get_text() for text in legend.get_texts()]
 
 
 def test_draws_into_given_axes():

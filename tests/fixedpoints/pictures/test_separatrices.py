@@ -79,7 +79,8 @@ def kinds(rhs, dims):
     field = DirectionField(ODESystem(VectorField((x, y), rhs)), window((x, y), {"x": (-1, 1), "y": (-1, 1)}))
     found = separatrices(field, [FixedPoint({"x": 0.0, "y": 0.0}, (), "", dims=dims)])
     ends = [b.points[:, 0 if b.kind == "stable" else -1] for b in found]
-    # Which edge of the window (or beyond) each branch comes from or goes to.
+    # Which edge of the window each branch comes from or goes to, half a window beyond it.
+    assert all(np.max(np.abs(end)) > 1.5 for end in ends)
     return sorted(
         f"{b.kind} {'+-'[int(e[np.argmax(abs(e))] < 0)]}{'xy'[np.argmax(abs(e))]}"
         for b, e in zip(found, ends, strict=True)
@@ -97,6 +98,17 @@ def test_a_topological_saddle_has_four_and_a_topological_node_none():
     # drift along the eigenvector itself, where y = 0, would be zero.
     assert kinds((x * y, x**2 - y), (0, 1, 1)) == ["stable +y", "stable -y", "unstable +x", "unstable -x"]
     assert kinds((-x * y, x**2 - y), (0, 1, 1)) == []
+
+
+def test_the_centre_manifold_is_followed():
+    # x' = x y, y' = x^2 - y: y = x^2 - 2 x^4 + 12 x^6 - 112 x^8 + ... by invariance, order by order.
+    field = DirectionField(
+        ODESystem(VectorField((x, y), (x * y, x**2 - y))), window((x, y), {"x": (-1, 1), "y": (-1, 1)})
+    )
+    found = separatrices(field, [FixedPoint({"x": 0.0, "y": 0.0}, (), "unstable", dims=(0, 1, 1))])
+    right = next(b for b in found if b.kind == "unstable" and b.points[0, -1] > 0)
+    # The next term is 4e-9 here, and the fourth derivative of x^4 lets cubics through points 0.01 apart err as much.
+    assert height(right, 0.05) == pytest.approx(0.05**2 - 2 * 0.05**4 + 12 * 0.05**6, abs=3e-8)
 
 
 def test_a_line_of_fixed_points_has_none():
