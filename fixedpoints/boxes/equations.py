@@ -13,7 +13,7 @@ from flint import arb, arb_mat, fmpq
 
 from fixedpoints.boxes.branches import branches, independent
 from fixedpoints.boxes.ranges import Program, Range
-from fixedpoints.boxes.singular import Condition, Kind, conditions, prepared, without_poles
+from fixedpoints.boxes.singular import Condition, Kind, cases, conditions, prepared, without_poles
 from fixedpoints.newton import spread
 from odesys.system import MapSystem, ODESystem
 from symbolic.zero import exact
@@ -62,6 +62,19 @@ class Equations:
         found = self._values(ranges)
         return found[: len(self.functions)], found[len(self.functions) :]
 
+    @cached_property
+    def _cases(self) -> list[Program]:
+        """For each function that may jump, a program of all that it may be on either side."""
+        told = map(cases, self.functions)
+        return [Program(each, self.symbols) for each in told if len(each) > 1]
+
+    def empty(self, ranges: Sequence[Range]) -> bool:
+        """Whether a box is proven to hold no zero at which the field is defined, from ranges alone."""
+        functions, limits = self.values(ranges)
+        if any(map(_impossible, self.conditions, limits)) or any(map(_nonzero, functions)):
+            return True
+        return any(all(map(_nonzero, program(ranges))) for program in self._cases)
+
     def slopes(self, ranges: Sequence[Range]) -> Any:
         """The Jacobian's range as an Arb matrix; None where it is unbounded or a function is not smooth."""
         n = len(self.symbols)
@@ -87,7 +100,7 @@ class Equations:
     def may_hold(self, bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> bool:
         """Whether a box, given by rational bounds, may hold a zero of all functions."""
         found, _ = self.values([(_ball(low), _ball(high)) for low, high in bounds])
-        return not any(low > 0 or high < 0 for low, high in found)
+        return not any(map(_nonzero, found))
 
     def regular(self, bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> bool:
         """Whether the Jacobian is proven to be invertible all over a box."""

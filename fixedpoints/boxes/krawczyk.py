@@ -137,8 +137,7 @@ class _Image:
 def _narrowed(equations: Equations, box: Box) -> Zero | tuple[Box, np.ndarray] | None:
     """None: proven empty. A zero: proven to be the only one. Else a smaller box and its sides' influence."""
     while True:
-        functions, limits = equations.values(ranges_of(box))
-        if equations.undefined(limits) or any(low > 0 or high < 0 for low, high in functions):
+        if equations.empty(ranges_of(box)):
             return None
         zone = _widened(box)
         image = _image(equations, ranges_of(zone))

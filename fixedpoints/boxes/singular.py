@@ -130,6 +130,22 @@ def conditions(expressions: Sequence[sp.Expr]) -> tuple[Condition, ...]:
     return tuple(found)
 
 
+def cases(expression: sp.Expr, most: int = 16) -> tuple[sp.Expr, ...]:
+    """Expressions of which one has the value of a prepared expression at each point, without its jumps.
+
+    Where they are more than `most`, the expression itself.
+    """
+    steps = sorted(expression.atoms(Side, sp.Piecewise), key=sp.default_sort_key)
+    if not steps:
+        return (expression,)
+    step = steps[-1]
+    values = (-1, 0, 1) if isinstance(step, Side) else [value for value, _ in step.args]
+    found: dict[sp.Expr, None] = {}
+    for value in values:
+        found.update(dict.fromkeys(cases(expression.xreplace({step: sp.sympify(value)}), most)))
+    return tuple(found) if len(found) <= most else (expression,)
+
+
 def without_poles(
     expression: sp.Expr, may_vanish: Callable[[sp.Expr], bool]
 ) -> tuple[sp.Expr, dict[sp.Expr, sp.Rational]]:

@@ -166,12 +166,21 @@ def test_kinks_are_no_obstacle():
     assert locations(found) == [(2.0, 1.0)]
 
 
-def test_a_jump_across_zero_stays_open():
+def test_a_jump_over_zero_is_no_zero_and_a_jump_onto_zero_stays_open():
+    # sign(x) - 1/2 is -3/2, -1/2 or 1/2; sign(x) is 0 at 0, and no derivative tells how.
     found = inside(sp.sign(x) - sp.Rational(1, 2), (-1, 1))
+    assert complete(found)
     assert found.zeros == ()
-    (box,) = found.unresolved
+    (box,) = inside(sp.sign(x), (-1, 1)).unresolved
     assert box["x"][0] <= 0 <= box["x"][1]
     assert box["x"][1] - box["x"][0] < 1e-9
+
+
+def test_branches_of_a_field_meet_without_hiding_what_lies_between():
+    # Below 1 the rate is 2 - x, above it x - 3: the root 3 counts, the root 2 of the lower branch does not.
+    found = inside(sp.Piecewise((2 - x, x < 1), (x - 3, True)), (-5, 5))
+    assert complete(found)
+    assert locations(found) == [(3.0,)]
 
 
 def test_common_factors_are_components():
