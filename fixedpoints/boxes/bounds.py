@@ -57,6 +57,7 @@ _LARGEST_ROOT = 64
 
 
 def rational(p: int, q: int) -> Range:
+    """The number p/q."""
     ball = arb(fmpq(p, q))
     return ball, ball
 
@@ -66,22 +67,27 @@ def _constant(ball: Any) -> Range:
 
 
 def plus(a: Range, b: Range) -> Range:
+    """a + b."""
     return a[0] + b[0], a[1] + b[1]
 
 
 def negative(a: Range) -> Range:
+    """-a."""
     return -a[1], -a[0]
 
 
 def stretched(c: Range, a: Range) -> Range:
+    """c a  for a positive number c."""
     return c[0] * a[0], c[1] * a[1]
 
 
 def flipped(c: Range, a: Range) -> Range:
+    """c a  for a negative number c."""
     return c[0] * a[1], c[1] * a[0]
 
 
 def times(a: Range, b: Range) -> Range:
+    """a b, from the products of the ends that are smallest and largest by the signs."""
     (a0, a1), (b0, b1) = a, b
     if a0 >= 0:
         low = a0 * b0 if b0 >= 0 else a1 * b0
@@ -105,6 +111,7 @@ def times(a: Range, b: Range) -> Range:
 
 
 def reciprocal(a: Range) -> Range:
+    """1/a; unbounded where a may be zero."""
     low, high = a
     if low > 0 or high < 0:
         return 1 / high, 1 / low
@@ -116,6 +123,7 @@ def reciprocal(a: Range) -> Range:
 
 
 def integer_power(n: int, a: Range) -> Range:
+    """a^n for n >= 2."""
     low, high = a
     if n % 2:
         # Of -infinity, Arb knows no odd power; of infinity it does.
@@ -128,7 +136,7 @@ def integer_power(n: int, a: Range) -> Range:
 
 
 def real_power(p: int, q: int, a: Range) -> Range:
-    """x^(p/q) on the part with x >= 0, which is increasing."""
+    """a^(p/q) for p/q > 0, on the part with a >= 0, where it is increasing."""
 
     def at(x):
         if not x > 0:
@@ -159,7 +167,9 @@ def _clipped(function: Callable, lowest: Callable, highest: Callable, falls: boo
     return bounds
 
 
-exponential = _increasing(arb.exp)
+def exponential(a: Range) -> Range:
+    """e^a."""
+    return a[0].exp(), a[1].exp()
 
 
 def _log(a: Range) -> Range:
@@ -207,10 +217,12 @@ def _jump(a: Range) -> Range:
 
 
 def larger(a: Range, b: Range) -> Range:
+    """max(a, b); of truth values, a or b."""
     return arb.max(a[0], b[0]), arb.max(a[1], b[1])
 
 
 def smaller(a: Range, b: Range) -> Range:
+    """min(a, b); of truth values, a and b."""
     return arb.min(a[0], b[0]), arb.min(a[1], b[1])
 
 

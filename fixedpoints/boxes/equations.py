@@ -204,6 +204,7 @@ def halves(box: Box, side: int) -> tuple[Box, Box]:
 
 
 def ranges_of(box: Box) -> list[Range]:
+    """The sides of a box as ranges."""
     return [(arb(low), arb(high)) for low, high in box]
 
 
