@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -14,7 +13,7 @@ from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints
 from odesys.lambdify import compile_field
 from odesys.system import MapSystem, ODESystem
 from symbolic.field import IteratedMap, VectorField
-from symbolic.varieties.deadline import BudgetExceeded
+from symbolic.varieties.deadline import BudgetExceeded, Deadline
 from symbolic.varieties.form import NotAlgebraic, PolynomialForm, polynomial_form
 from symbolic.varieties.points import AlgebraicPoint, avoids
 from symbolic.varieties.polynomials import never_zero
@@ -46,27 +45,27 @@ def algebraic(rule: ODESystem | MapSystem | VectorField | IteratedMap, budget: f
         TypeError: the rule is of another type.
         ValueError: the rule depends on time.
     """
-    end = time.monotonic() + budget
+    deadline = Deadline(budget)
     rhs, state, parameters = _vanishing(rule)
     if parameters:
         from fixedpoints.parametric import parametric_points
 
-        return parametric_points(rhs, state, parameters, end)
+        return parametric_points(rhs, state, parameters, deadline)
     if isinstance(rule, (ODESystem, MapSystem)):
-        return _with_residuals(rule, exact_points(rhs, state, end, float))
-    return exact_points(rhs, state, end, Coordinate.expression)
+        return _with_residuals(rule, exact_points(rhs, state, deadline, float))
+    return exact_points(rhs, state, deadline, Coordinate.expression)
 
 
 def exact_points(
     rhs: Sequence[sp.Expr],
     state: Sequence[sp.Symbol],
-    end: float,
+    deadline: Deadline,
     written: Callable[[Coordinate], float | sp.Expr],
 ) -> FixedPoints:
     """Every real zero of right-hand sides without parameters.
 
     Args:
-        end: the moment, by `time.monotonic`, until which an answer is wanted.
+        deadline: until when an answer is wanted.
         written: what becomes a coordinate in `location`: `float` or `Coordinate.expression`.
     """
     form = polynomial_form(rhs, state)
@@ -74,7 +73,7 @@ def exact_points(
     system = PolynomialSystem(
         len(form.unknowns), *(tuple(map(_integers, group)) for group in polynomials), form.signs
     )
-    variety = solve(system, end - time.monotonic())
+    variety = solve(system, deadline)
     places = _places(form, variety)
     points = tuple(_point(form, point, place, bounds, written) for point, place, bounds in places)
     return FixedPoints(

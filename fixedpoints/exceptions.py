@@ -11,6 +11,7 @@ import sympy as sp
 from fixedpoints.algebraic import exact_points
 from fixedpoints.parametric import generic_points, same
 from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints
+from symbolic.varieties.deadline import Deadline
 from symbolic.varieties.states import Coordinate
 from symbolic.zero import witness_points
 
@@ -25,19 +26,20 @@ def followed(
     rhs: Sequence[sp.Expr],
     state: Sequence[sp.Symbol],
     parameters: Sequence[sp.Symbol],
-    end: float,
+    deadline: Deadline,
 ) -> FixedPoints:
-    """With what exists only at an exception, for each exception that is linear in a parameter.
+    """With what exists only at an exception, for those that are linear in a parameter, while there is time.
 
     Exceptions at which the answer is the general one are left out.
     """
     points, components, exceptions = list(found.points), list(found.components), []
     for relation in found.exceptions:
         solved = _solved(relation, parameters)
-        if solved is None:
+        # Half of the time is for the general answer and its check.
+        if solved is None or deadline.left < deadline.seconds / 2:
             exceptions.append(relation)
             continue
-        there = _specialised(rhs, state, parameters, solved, end)
+        there = _specialised(rhs, state, parameters, solved, deadline)
         new_points, new_components, changed = _news(found, there, solved)
         if changed:
             exceptions.append(relation)
@@ -58,7 +60,7 @@ def audited(
     rhs: Sequence[sp.Expr],
     state: Sequence[sp.Symbol],
     parameters: Sequence[sp.Symbol],
-    end: float,
+    deadline: Deadline,
 ) -> FixedPoints:
     """Compared with exact answers at two sets of numbers: the certificate is withdrawn if one differs.
 
@@ -68,7 +70,7 @@ def audited(
     for k, numbers in enumerate(_samples(parameters)):
         if k >= _LEAST_SAMPLES and len(simple) == len(found.points):
             break
-        there = exact_points([f.xreplace(numbers) for f in rhs], state, end, Coordinate.expression)
+        there = exact_points([f.xreplace(numbers) for f in rhs], state, deadline, Coordinate.expression)
         doubt, pairs = _compared(found, there, numbers)
         if doubt:
             where = ", ".join(f"{p} = {v}" for p, v in numbers.items())
@@ -102,7 +104,7 @@ def _specialised(
     state: Sequence[sp.Symbol],
     parameters: Sequence[sp.Symbol],
     solved: Mapping[sp.Symbol, sp.Expr],
-    end: float,
+    deadline: Deadline,
 ) -> FixedPoints | None:
     """The answer with a parameter replaced; None where the field is then no field."""
     there = [f.subs(solved) for f in rhs]
@@ -111,8 +113,8 @@ def _specialised(
     left = {s for f in there for s in f.free_symbols}
     kept = [p for p in parameters if p in left]
     if kept:
-        return generic_points(there, state, kept, end)
-    return exact_points(there, state, end, Coordinate.expression)
+        return generic_points(there, state, kept, deadline)
+    return exact_points(there, state, deadline, Coordinate.expression)
 
 
 def _news(

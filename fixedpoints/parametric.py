@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import combinations
+from typing import Any
 
 import sympy as sp
 
@@ -15,23 +16,22 @@ from symbolic.varieties.deadline import BudgetExceeded, Deadline, TooLargeError
 from symbolic.varieties.expressions import (
     ExpressedPoint,
     NotExpressibleError,
+    Writer,
     at_least_zero,
     condition,
-    expressed,
-    in_sympy,
-    is_zero_expression,
+    denominators,
 )
 from symbolic.varieties.form import PolynomialForm, polynomial_form
 from symbolic.varieties.parametric import Generic, GenericSolver
 from symbolic.varieties.polynomials import normal, ring
 from symbolic.varieties.states import expression_of
-from symbolic.zero import witness_points
+from symbolic.zero import is_zero, witness_points
 
 __all__ = ["generic_points", "parametric_points", "same"]
 
 
 def parametric_points(
-    rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol], end: float
+    rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol], deadline: Deadline
 ) -> FixedPoints:
     """Every real zero of right-hand sides with parameters.
 
@@ -39,7 +39,7 @@ def parametric_points(
     exist only at an exception have it among their conditions.
 
     Args:
-        end: the moment, by `time.monotonic`, until which an answer is wanted.
+        deadline: until when an answer is wanted.
     Raises:
         NotAlgebraic: the field is not polynomial or rational and no known substitution makes it so.
         BudgetExceeded: the time is over, or the elimination grows too large.
@@ -51,13 +51,13 @@ def parametric_points(
     given = {dummy: p for p, dummy in real.items()}
     written = [sp.sympify(f.xreplace(real)) for f in rhs]
     letters = [real.get(p, p) for p in parameters]
-    found = generic_points(written, state, letters, end)
-    found = followed(found, written, state, letters, end)
-    return _renamed(audited(found, written, state, letters, end), given)
+    found = generic_points(written, state, letters, deadline)
+    found = followed(found, written, state, letters, deadline)
+    return _renamed(audited(found, written, state, letters, deadline), given)
 
 
 def generic_points(
-    rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol], end: float
+    rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol], deadline: Deadline
 ) -> FixedPoints:
     """The zeros for all parameters but exceptional ones; args and errors as in `parametric_points`."""
     form = polynomial_form(rhs, state, parameters)
@@ -65,14 +65,17 @@ def generic_points(
     symbols = (*form.unknowns, *parameters, sp.Dummy("spare"))
     context = ring([f"x{i}" for i in range(len(symbols))])
     signs = (*form.signs, *map(sign_of, parameters), "")
-    try:
-        solver = GenericSolver(len(form.unknowns), signs, Deadline(end - time.monotonic(), short=True))
-        equations = [
+    equations, nonzero = (
+        [
             normal(context.from_dict({(*map(int, m), 0): int(c) for m, c in p.as_dict().items() if c}))
-            for p in form.equations
+            for p in group
         ]
+        for group in (form.equations, form.nonzero)
+    )
+    try:
+        solver = GenericSolver(len(form.unknowns), signs, deadline.brief())
         branches = solver.solve(equations)
-        return _Answer(form, symbols, solver).of(branches)
+        return _Answer(form, Writer(symbols), solver, nonzero).of(branches)
     except TooLargeError:
         raise BudgetExceeded(
             "The elimination with symbolic parameters grows too large. Give numbers for some parameters."
@@ -82,7 +85,9 @@ def generic_points(
 def same(a: Sequence[sp.Expr], b: Sequence[sp.Expr]) -> bool:
     """Whether two points are the same for all parameters; numbers tell most of them apart."""
     differences = [x - y for x, y in zip(a, b, strict=True)]
-    return all(map(_vanishes, differences))
+    return not any(map(_differs, differences)) and all(
+        is_zero(difference) is True for difference in differences
+    )
 
 
 @dataclass(frozen=True)
@@ -96,73 +101,79 @@ class _Place:
 class _Answer:
     """From branches of the unknowns to points and components of the states."""
 
-    def __init__(self, form: PolynomialForm, symbols: tuple[sp.Symbol, ...], solver: GenericSolver):
-        self.form, self.symbols, self.solver = form, symbols, solver
+    def __init__(self, form: PolynomialForm, writer: Writer, solver: GenericSolver, nonzero: Sequence[Any]):
+        self.form, self.writer, self.solver, self.nonzero = form, writer, solver, tuple(nonzero)
 
     def of(self, branches: Sequence[Generic]) -> FixedPoints:
         places: list[_Place] = []
         components = []
         for branch in branches:
             try:
-                points = None if branch.dimension else expressed(branch, self.solver, self.symbols)
+                points = None if branch.dimension else self.writer.points(branch, self.solver)
             except NotExpressibleError:
                 points = None
-            if points is None:
-                components.append(self._component(branch))
-            else:
+            if points is not None:
                 places += [p for point in points for p in self._placed(point, branch)]
-        components = self._largest([c for c in components if c is not None])
+            elif self._is_possible(branch):
+                components.append(self._component(branch))
+        components = self._largest(components)
         places = self._distinct([p for p in places if not self._covered(p, components)])
         names = [s.state.name for s in self.form.states]
         points = tuple(
             FixedPoint(dict(zip(names, p.values, strict=True)), (), "", conditions=p.conditions)
             for p in sorted(places, key=lambda p: [sp.default_sort_key(v) for v in p.values])
         )
-        exceptions = [_equation(in_sympy(e, self.symbols)) for e in self.solver.exceptions]
+        reason = (
+            "exact elimination over the rational functions of the parameters, for all but exceptional ones"
+        )
+        exceptions = [_equation(self.writer.plain(e)) for e in self.solver.exceptions]
         return FixedPoints(
             points,
             tuple(components),
-            Certificate("complete", "exact elimination over the rational functions of the parameters"
-                        ", for all parameters but the exceptions", len(points)),
+            Certificate("complete", reason, len(points)),
             excluded=(*poles(self.form), *self.form.undefined),
             exceptions=tuple(dict.fromkeys(e for e in exceptions if e != sp.false)),
             periods={s.state.name: 2 * sp.pi / s.unit for s in self.form.states if s.kind == "angle"},
-        )  # fmt: skip
+        )
 
     def _placed(self, point: ExpressedPoint, branch: Generic) -> list[_Place]:
         """The point's states, if it is one for all parameters but exceptional ones."""
-        here = {self.symbols[i]: value for i, value in point.values.items()}
+        here = {self.writer.symbols[i]: value for i, value in point.values.items()}
         needed = list(point.conditions)
         for u, sign in zip(self.form.unknowns, self.form.signs, strict=True):
             if sign and _is_minus_root(here[u]):
                 return []
             if sign:
                 needed.append(sp.Gt(here[u], 0) if sign == "positive" else at_least_zero(here[u]))
-                self._note(here[u])
-        away = [in_sympy(p, self.symbols) for p in branch.nonzero]
-        away += [p.as_expr() for p in self.form.nonzero]
-        for expression in away:
-            value = sp.factor(expression.subs(here))
-            if is_zero_expression(value):
+                self._note([here[u]])
+        for polynomial in (*branch.nonzero, *self.nonzero):
+            value = self.writer.tidy(self.writer.plain(polynomial).subs(here))
+            if self.writer.vanishes(value):
                 return []
-            needed.append(sp.Ne(sp.numer(value), 0))
-            self._note(value)
+            # Where the value's denominator vanishes the point is at infinity, and its own conditions say so.
+            needed += [sp.Ne(factor, 0) for factor in _factors(sp.numer(value))]
+            self._note([value])
+        values = tuple(expression_of(s, tuple(here[u] for u in s.unknowns)) for s in self.form.states)
+        needed += [sp.Ne(below, 0) for value in values for below in denominators(value)]
         kept: list[sp.Basic] = []
         for relation in needed:
             holds = condition(relation)
             if holds is None:
                 return []
             kept += [r for r in holds if r not in kept]
-        values = tuple(expression_of(s, tuple(here[u] for u in s.unknowns)) for s in self.form.states)
         return [_Place(values, tuple(kept))]
 
-    def _component(self, branch: Generic) -> Component | None:
-        expressions = [in_sympy(e, self.symbols).xreplace(self.form.meanings) for e in branch.equations]
-        kept = [sp.factor_terms(e) for e in expressions if not _vanishes(e)]
+    def _is_possible(self, branch: Generic) -> bool:
+        """Whether what must not vanish does not vanish all over a component."""
+        return not any(self.solver.contains(branch.equations, p) for p in (*branch.nonzero, *self.nonzero))
+
+    def _component(self, branch: Generic) -> Component:
+        expressions = [self.writer.plain(e).xreplace(self.form.meanings) for e in branch.equations]
+        kept = [sp.factor_terms(e) for e in expressions if _differs(e) or is_zero(e) is not True]
         return Component(tuple(sorted(kept, key=sp.default_sort_key)), branch.dimension)
 
     def _largest(self, components: Sequence[Component]) -> list[Component]:
-        """Without those whose equations are among the consequences of another's."""
+        """Without those that have all the equations of another one."""
         kept: list[Component] = []
         for component in sorted(components, key=lambda c: (-c.dimension, str(c.equations))):
             if not any(set(other.equations) <= set(component.equations) for other in kept):
@@ -175,37 +186,31 @@ class _Answer:
         covered = False
         for component in components:
             left = [e.subs(here) for e in component.equations]
-            if all(map(_vanishes, left)):
-                covered = True
-            self._note_meeting(left)
+            covered |= same(left, [sp.S.Zero] * len(left))
+            self._note(left)
         return covered
 
     def _distinct(self, places: Sequence[_Place]) -> list[_Place]:
         kept: list[_Place] = []
         for place in sorted(places, key=lambda p: len(p.conditions)):
+            self.solver.deadline.check()
             if not any(same(place.values, other.values) for other in kept):
                 kept.append(place)
         for a, b in combinations(kept, 2):
-            self._note_meeting([x - y for x, y in zip(a.values, b.values, strict=True)])
+            self.solver.deadline.check()
+            self._note([x - y for x, y in zip(a.values, b.values, strict=True)])
         return kept
 
-    def _note_meeting(self, differences: Sequence[sp.Expr]) -> None:
-        """Remember where all differences vanish together."""
-        norms = [n for n in map(_norm, differences) if n != 0]
-        if norms and all(n.is_rational_function(*n.free_symbols) for n in norms):
-            self._note(sp.gcd_list([sp.numer(sp.together(n)) for n in norms]))
+    def _note(self, expressions: Sequence[sp.Expr]) -> None:
+        """Remember where expressions of parameters vanish together."""
+        numerators = [self.writer.numerator(_norm(e)) for e in expressions if e != 0]
+        if numerators and None not in numerators:
+            self.solver.note(reduce(lambda a, b: a.gcd(b), numerators))
 
-    def _note(self, expression: sp.Expr) -> None:
-        """Remember where a rational expression of parameters vanishes."""
-        numerator = sp.numer(sp.together(_norm(expression)))
-        parameters = self.symbols[len(self.form.unknowns) : -1]
-        if not numerator.is_polynomial(*parameters) or numerator.free_symbols - set(parameters):
-            return
-        polynomial = sp.Poly(numerator, *self.symbols)
-        if polynomial.domain in (sp.ZZ, sp.QQ):
-            terms = polynomial.clear_denoms(convert=True)[1].as_dict()
-            context = ring([f"x{i}" for i in range(len(self.symbols))])
-            self.solver.note(context.from_dict({tuple(map(int, m)): int(c) for m, c in terms.items()}))
+
+def _factors(expression: sp.Expr) -> list[sp.Expr]:
+    """The bases of a product's factors that are no numbers."""
+    return [f.as_base_exp()[0] for f in sp.Mul.make_args(expression) if f.free_symbols]
 
 
 def _is_minus_root(value: sp.Expr) -> bool:
@@ -213,14 +218,15 @@ def _is_minus_root(value: sp.Expr) -> bool:
     return (-value).is_Pow and (-value).exp.is_Rational and not (-value).exp.is_Integer
 
 
-def _vanishes(expression: sp.Expr) -> bool:
+def _differs(expression: sp.Expr) -> bool:
+    """Whether numbers show that an expression of parameters is not zero."""
     if expression == 0:
-        return True
+        return False
     for numbers in witness_points(expression.free_symbols, 2):
         value = sp.N(expression.subs(numbers), 30)
         if value.is_number and abs(value) > sp.Float("1e-15"):
-            return False
-    return is_zero_expression(expression)
+            return True
+    return False
 
 
 def _norm(expression: sp.Expr) -> sp.Expr:

@@ -8,8 +8,10 @@ from typing import Any
 
 from symbolic.varieties import ideals
 from symbolic.varieties.deadline import Deadline, TooLargeError
+from symbolic.varieties.matching import Wanted, real_points
+from symbolic.varieties.projections import QuotientProjections
 
-__all__ = ["solution_count", "sturm_count"]
+__all__ = ["points_off", "solution_count", "sturm_count"]
 
 #: Degree beyond which a Sturm sequence costs more than it proves.
 _LONGEST = 64
@@ -39,7 +41,7 @@ def solution_count(equations: Sequence[Any], places: Sequence[int], deadline: De
     None if there are infinitely many, or if the count would take long.
     """
     try:
-        basis = ideals.groebner(equations, Deadline(max(deadline.left, 0.1), short=True))
+        basis = ideals.groebner(equations, deadline.brief())
     except TooLargeError:
         return None
     if ideals.is_everything(basis):
@@ -60,6 +62,30 @@ def solution_count(equations: Sequence[Any], places: Sequence[int], deadline: De
         if len(found) > _MOST:
             return None
     return len(found)
+
+
+def points_off(
+    equations: Sequence[Any], away: Sequence[Any], places: Sequence[int], wanted: Wanted, deadline: Deadline
+) -> int | None:
+    """The number of wanted real solutions at which no polynomial of `away` vanishes.
+
+    None if there are infinitely many complex ones, or if the count would take long. One ideal is solved at once,
+    without branches: that of the equations and of  z s = 1  for the product s of what must not vanish.
+    """
+    spare = equations[0].context().nvars() - 1
+    product = equations[0].context().gens()[spare]
+    for polynomial in away:
+        product = product * polynomial
+    try:
+        basis = ideals.groebner([*equations, product - 1], deadline.brief())
+        if ideals.is_everything(basis):
+            return 0
+        if ideals.free_places(basis, (*places, spare)):
+            return None
+        projections = QuotientProjections(basis, (*places, spare), deadline.brief())
+        return len(real_points(projections, deadline, wanted).points)
+    except TooLargeError:
+        return None
 
 
 def _changes(signs: list[bool]) -> int:

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import time
+from copy import copy
 from typing import Any
 
 __all__ = ["BudgetExceeded", "Deadline", "TooLargeError", "elsewhere"]
@@ -38,6 +39,12 @@ class Deadline:
         self.seconds = seconds
         self.short = short
         self._end = time.monotonic() + seconds
+
+    def brief(self) -> Deadline:
+        """The same moment, with only short steps allowed."""
+        other = copy(self)
+        other.short = True
+        return other
 
     @property
     def left(self) -> float:

@@ -74,6 +74,15 @@ class GenericSolver:
         """The unknowns, not parameters, that occur."""
         return frozenset(i for i in unknowns_of(polynomial) if i < self.size)
 
+    def contains(self, equations: Sequence[Any], polynomial: Any) -> bool:
+        """Whether a polynomial vanishes on all of a branch, for all parameters but exceptional ones."""
+        context = polynomial.context()
+        spare = context.nvars() - 1
+        inverse = context.gens()[spare] * polynomial - 1
+        places = (spare, *range(spare))
+        basis = ideals.groebner([*equations, inverse], self.deadline, places, "lex")
+        return any(not self.unknowns(p) and spare not in unknowns_of(p) for p in basis)
+
     def _branches(
         self,
         members: list[Any],

@@ -63,7 +63,7 @@ class Solver:
         signs: for each unknown "positive", "nonnegative" or "", where only such solutions are wanted.
         deadline: until when.
 
-    `dropped` tells whether a factor was left out that has no wanted zeros, but may have complex ones;
+    `dropped` tells whether something was left out that has no wanted zeros, but may have complex ones;
     `faults` are counts that disagree, in words.
     """
 
@@ -81,8 +81,9 @@ class Solver:
             return []
         parts = [Part((), 0, (PartialPoint({}, 1, 1),), 1)]
         for some, block in _blocks(members, places):
-            found = self._block(some, block)
-            parts = [_joined(a, b) for a, b in product(parts, found) if not _empty(a, b)]
+            pairs = list(product(parts, self._block(some, block)))
+            parts = [_joined(a, b) for a, b in pairs if not _empty(a, b)]
+            self.dropped |= len(parts) < len(pairs)
         return parts
 
     def never_zero(self, polynomial: Any) -> bool:
@@ -96,7 +97,8 @@ class Solver:
         self.dropped |= len(kept) < len(factors)
         return kept
 
-    def _wanted(self, i: int, number: AlgebraicNumber) -> bool:
+    def wanted(self, i: int, number: AlgebraicNumber) -> bool:
+        """Whether a number has the sign that is wanted of an unknown."""
         least = {"positive": 1, "nonnegative": 0, "": -1}[self.signs[i]]
         return least == -1 or number.sign() >= least
 
@@ -140,30 +142,31 @@ class Solver:
         """One unknown is a rational number; the others are solved for with it in place."""
         i, value = root
         number = fraction_number(value)
-        points = (PartialPoint({i: number}, 1, 1),) if self._wanted(i, number) else ()
+        points = (PartialPoint({i: number}, 1, 1),) if self.wanted(i, number) else ()
         here = Part((polynomial,), 0, points, 1)
         others = self.solve([substituted(p, i, value) for p in rest], [k for k in places if k != i])
-        return [_joined(here, part) for part in others if not _empty(here, part)]
+        parts = [_joined(here, part) for part in others if not _empty(here, part)]
+        self.dropped |= len(parts) < len(others)
+        return parts
 
     def _curve(self, polynomial: Any, i: int, j: int) -> list[Part]:
         """One irreducible equation in two unknowns: its real curve and its isolated real points."""
         signed = (self.signs[i] == "positive", self.signs[j] == "positive")
         curve = plane_curve(polynomial, i, j, signed, self.deadline)
-        parts = []
-        if curve.is_curve:
-            parts.append(Part((polynomial,), 1))
+        parts = [Part((polynomial,), 1)] if curve.is_curve else []
+        self.dropped |= not curve.is_curve
         if curve.isolated:
             key = curve_key(polynomial)
             points = tuple(
                 PartialPoint({i: x, j: y}, None, d, key)
                 for (x, y), d in curve.isolated
-                if self._wanted(i, x) and self._wanted(j, y)
+                if self.wanted(i, x) and self.wanted(j, y)
             )
             parts.append(Part((polynomial,), 0, points))
         return parts
 
     def _points(self, members: list[Any], places: Sequence[int], projections: Projections) -> Part:
-        found = real_points(projections, self.deadline, lambda j, x: self._wanted(places[j], x))
+        found = real_points(projections, self.deadline, lambda j, x: self.wanted(places[j], x))
         counts = [sturm_count(minimal) for minimal, _ in found.eliminant]
         real = len(found.points) + found.unwanted
         if None not in counts and sum(counts) != real:

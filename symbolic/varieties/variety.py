@@ -64,15 +64,14 @@ class Variety:
     faults: tuple[str, ...]
 
 
-def solve(system: PolynomialSystem, seconds: float) -> Variety:
-    """All real solutions of a system, or `BudgetExceeded` after that many seconds.
+def solve(system: PolynomialSystem, deadline: Deadline) -> Variety:
+    """All real solutions of a system.
 
     Raises:
         BudgetExceeded: the time is over; whatever was running has ended.
     """
-    deadline = Deadline(seconds)
     try:
-        return _solved(system, Deadline(seconds, short=True))
+        return _solved(system, deadline.brief())
     except TooLargeError:
         return elsewhere(__name__, "_solved_at_length", (system, deadline.left), deadline)
 
@@ -94,20 +93,43 @@ def _solved(system: PolynomialSystem, deadline: Deadline) -> Variety:
     places = tuple(range(system.size))
     parts = solver.solve(equations, places)
     count = _complex_count(parts) if not solver.dropped else None
-    if count is not None and len(places) > 1:
-        counted = audit.solution_count(equations, places, deadline)
-        if counted not in (None, count):
-            solver.faults.append(
-                f"{count} complex solutions were accounted for where a quotient algebra has {counted}"
-            )
-    sets = _components([p for p in parts if p.dimension > 0], nonzero, solver, places)
+    large = [p for p in parts if p.dimension > 0]
+    sets = _components(large, nonzero, solver, places)
     points = _points([p for p in parts if p.dimension == 0], sets, nonzero, equations, signs, system.size)
-    return Variety(
-        tuple(points),
-        tuple(_told(part, proven) for part, proven in sets),
-        count,
-        tuple(solver.faults),
-    )
+    faults = [*solver.faults]
+    if count is not None and len(places) > 1:
+        faults += _miscounted(count, equations, places, deadline)
+    if large and all(part.equations for part in large):
+        faults += _missed(points, equations, large, nonzero, solver, places)
+    return Variety(tuple(points), tuple(_told(part, proven) for part, proven in sets), count, tuple(faults))
+
+
+def _miscounted(
+    count: int, equations: Sequence[Any], places: tuple[int, ...], deadline: Deadline
+) -> list[str]:
+    """A fault if the number of complex solutions is another one."""
+    counted = audit.solution_count(equations, places, deadline)
+    if counted in (None, count):
+        return []
+    return [f"{count} complex solutions were accounted for where a quotient algebra has {counted}"]
+
+
+def _missed(
+    points: Sequence[AlgebraicPoint],
+    equations: Sequence[Any],
+    sets: Sequence[Part],
+    nonzero: Sequence[Any],
+    solver: Solver,
+    places: tuple[int, ...],
+) -> list[str]:
+    """A fault if more points than these lie off all sets of positive dimension."""
+    # On each set vanish all its equations, and so does their combination, which elsewhere hardly vanishes.
+    combined = [sum((k + 2) * p for k, p in enumerate(part.equations)) for part in sets]
+    counted = audit.points_off(equations, [*combined, *nonzero], places, solver.wanted, solver.deadline)
+    found = sum(point.curve is None for point in points)
+    if counted is None or counted <= found:
+        return []
+    return [f"{found} points off all components were found where an ideal has {counted}"]
 
 
 def _complex_count(parts: Sequence[Part]) -> int | None:

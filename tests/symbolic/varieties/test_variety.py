@@ -10,14 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polynomial_systems import float_points, rational_points, system
 
-from symbolic.varieties import matching, numbers, projections, solver
-from symbolic.varieties.deadline import BudgetExceeded
-from symbolic.varieties.variety import PolynomialSystem, solve
+from symbolic.varieties import matching, numbers, projections, solver, variety
+from symbolic.varieties.deadline import BudgetExceeded, Deadline
+from symbolic.varieties.variety import PolynomialSystem
 
 x, y, z, v = sp.symbols("x y z v")
 
 SMALL = st.fractions(-4, 4, max_denominator=6).map(lambda f: sp.Rational(f.numerator, f.denominator))
 LINE = st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(-3, 3))
+
+
+def solve(system, seconds):
+    return variety.solve(system, Deadline(seconds))
 
 
 def linear(c):
@@ -244,6 +248,19 @@ def test_a_hidden_factor_is_noticed(monkeypatch):
     monkeypatch.setattr(solver, "factored", lambda p: factored(p)[:-1] or factored(p))
     found = solve(system([x * (3 - x - 2 * y), y * (2 - y - x)], (x, y)), 10)
     assert found.faults == ("1 complex solutions were accounted for where a quotient algebra has 4",)
+
+
+def test_a_hidden_point_off_a_component_is_noticed(monkeypatch):
+    # x (x - 1) = y (x - 1) = 0: the line x = 1 and the origin, which is lost with the factor x.
+    equations = system([x * (x - 1), y * (x - 1)], (x, y))
+    assert float_points(solve(equations, 10)) == [(0, 0)]
+    factored = solver.factored
+    monkeypatch.setattr(
+        solver, "factored", lambda p: [f for f in factored(p) if len(f[0]) > 1] or factored(p)
+    )
+    found = solve(equations, 10)
+    assert found.points == ()
+    assert found.faults == ("0 points off all components were found where an ideal has 1",)
 
 
 # Time.
