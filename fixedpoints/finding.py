@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,12 +50,12 @@ def find(
     found, doubt = _algebraic(system, _exact_share(system, box) * budget)
     if found is not None and found.certificate.kind == "complete":
         return _classified(system, found if sides is None else _within(found, rule, sides))
-    numbers = _with_numbers(system, doubt)
-    answer = None if sides is None else _in_box(numbers, sides, deadline)
+    numeric = _with_numbers(system, doubt)
+    answer = None if sides is None else _in_box(numeric, sides, deadline)
     if answer is None or answer.certificate.kind == "unknown":
         exact = found if found is None or sides is None else _within(found, rule, sides)
-        answer = _searched(numbers, sides, deadline, doubt, [a for a in (exact, answer) if a is not None])
-    return _classified(numbers, answer)
+        answer = _searched(numeric, sides, deadline, doubt, [a for a in (exact, answer) if a is not None])
+    return _classified(numeric, answer)
 
 
 def _rule(system: Rule) -> VectorField | IteratedMap:
@@ -107,7 +108,7 @@ def _side(name: str, side: Any) -> tuple[float, float]:
 
 
 def _check_budget(budget: float) -> None:
-    if isinstance(budget, bool) or not isinstance(budget, (int, float)) or not budget > 0:
+    if isinstance(budget, bool) or not isinstance(budget, numbers.Real) or not budget > 0:
         raise ValueError(f"`budget` must be a positive number of seconds; got {budget!r}.")
 
 

@@ -89,7 +89,7 @@ def in_box(system: ODESystem | MapSystem, box: Box, budget: float = 60.0) -> InB
             Component(tuple(plain(f).xreplace(written) for f in e.functions), len(state) - len(e.functions))
             for e in task.fewer
         ),
-        _named(task.whole.conditions, written),
+        _named(task.singular, written),
         finished,
         tests,
     )

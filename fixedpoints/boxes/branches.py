@@ -53,7 +53,8 @@ def independent(functions: Sequence[sp.Expr], values: np.ndarray) -> tuple[int, 
         values: theirs at more than n points in general position, shape (n, m).
     """
     values = values[:, np.isfinite(values).all(axis=0)]
-    kept = [i for i, f in enumerate(functions) if f != 0]
+    small = np.abs(values).max(axis=1, initial=0.0) < _SUSPICIOUS
+    kept = [i for i, f in enumerate(functions) if f != 0 and not (small[i] and residual(f) == 0)]
     while len(kept) > 1:
         weights = _dependence(values[kept])
         if weights is None:

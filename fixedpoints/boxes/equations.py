@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from flint import arb, arb_mat, fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
 from fixedpoints.boxes.branches import branches, independent
 from fixedpoints.boxes.ranges import Program, Range
@@ -18,10 +19,26 @@ from fixedpoints.newton import spread
 from odesys.system import MapSystem, ODESystem
 from symbolic.zero import exact
 
-__all__ = ["Box", "Equations", "Task", "equations_of", "halves", "ranges_of", "task_in", "velocity"]
+__all__ = [
+    "Box",
+    "Equations",
+    "Task",
+    "equations_of",
+    "halves",
+    "ranges_of",
+    "task_in",
+    "velocity",
+    "widened",
+]
 
 #: Sides (low, high), one for each state.
 Box = tuple[tuple[float, float], ...]
+
+#: Working precision on the narrow enclosures of zeros.
+_FINE_BITS = 256
+
+#: How far a box is widened for the test of existence.
+_WIDER = 1 / 8
 
 #: Boxes spent on the proof that a denominator or the argument of a root or logarithm has one sign.
 _SIGN_BOXES = 64
@@ -99,13 +116,15 @@ class Equations:
 
     def may_hold(self, bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> bool:
         """Whether a box, given by rational bounds, may hold a zero of all functions."""
-        found, _ = self.values([(_ball(low), _ball(high)) for low, high in bounds])
-        return not any(map(_nonzero, found))
+        with ctx.workprec(_FINE_BITS):
+            found, _ = self.values([(_ball(low), _ball(high)) for low, high in bounds])
+            return not any(map(_nonzero, found))
 
     def regular(self, bounds: Sequence[tuple[sp.Rational, sp.Rational]]) -> bool:
         """Whether the Jacobian is proven to be invertible all over a box."""
-        slopes = self.slopes([(_ball(low), _ball(high)) for low, high in bounds])
-        return slopes is not None and not slopes.det().contains(0)
+        with ctx.workprec(_FINE_BITS):
+            slopes = self.slopes([(_ball(low), _ball(high)) for low, high in bounds])
+            return slopes is not None and not slopes.det().contains(0)
 
     def shifted(self, centre: Sequence[sp.Rational]) -> Equations:
         """The same equations in the unknowns x - centre."""
@@ -135,11 +154,13 @@ class Task:
         whole: the numerators of all right-hand sides that do not follow from others.
         full: systems of n equations, whose zeros are isolated as a rule.
         fewer: systems of fewer equations, whose zeros are not.
+        singular: the conditions that may fail in the box itself.
     """
 
     whole: Equations
     full: tuple[Equations, ...]
     fewer: tuple[Equations, ...]
+    singular: tuple[Condition, ...]
 
 
 def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
@@ -155,9 +176,12 @@ def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
     functions = [prepared(f.xreplace(real)) for f in velocity(system)]
     functions = [functions[i] for i in independent(functions, _sampled(functions, symbols, box))]
 
+    # Tests of existence reach a little beyond the box, and what they rest on must hold there too.
+    reach = widened(box)
+
     @cache
     def holds(condition: Condition) -> bool:
-        return _holds(condition, symbols, box)
+        return _holds(condition, symbols, reach)
 
     limits = [c for c in conditions(functions) if c.kind is not Kind.NONZERO and not holds(c)]
     numerators, poles = [], {}
@@ -171,13 +195,14 @@ def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
     if len(functions) < len(symbols):
         full, fewer = [], [*full, *fewer]
 
-    def equations(chosen: Sequence[sp.Expr]) -> Equations:
-        obstacles = tuple(c for c in conditions(chosen) if not holds(c))
-        return Equations(
-            symbols, tuple(chosen), tuple(c for c in limits if c.kind is not Kind.JUMP), obstacles
-        )
+    domain = tuple(c for c in limits if c.kind is not Kind.JUMP)
 
-    return Task(equations(numerators), tuple(map(equations, full)), tuple(map(equations, fewer)))
+    def equations(chosen: Sequence[sp.Expr]) -> Equations:
+        return Equations(symbols, tuple(chosen), domain, tuple(c for c in conditions(chosen) if not holds(c)))
+
+    full, fewer = (tuple(map(equations, group)) for group in (full, fewer))
+    singular = tuple(c for c in domain if not _holds(c, symbols, box))
+    return Task(equations(numerators), full, fewer, singular)
 
 
 def equations_of(system: ODESystem | MapSystem) -> Equations:
@@ -201,6 +226,16 @@ def halves(box: Box, side: int) -> tuple[Box, Box]:
     left, right = list(box), list(box)
     left[side], right[side] = (low, cut), (cut, high)
     return tuple(left), tuple(right)
+
+
+def widened(box: Box) -> Box:
+    """The box a little larger, so that zeros on its edges lie inside."""
+    wide = []
+    for low, high in box:
+        # A side no longer than the spacing of floats is widened by a few of them.
+        more = (high - low) * _WIDER + 4 * max(math.ulp(low), math.ulp(high))
+        wide.append((low - more, high + more))
+    return tuple(wide)
 
 
 def ranges_of(box: Box) -> list[Range]:

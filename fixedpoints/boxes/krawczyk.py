@@ -21,7 +21,7 @@ import numpy as np
 import sympy as sp
 from flint import arb, arb_mat, ctx
 
-from fixedpoints.boxes.equations import Box, Equations, halves, ranges_of
+from fixedpoints.boxes.equations import Box, Equations, halves, ranges_of, widened
 from fixedpoints.boxes.ranges import Range
 
 __all__ = ["Exploration", "Zero", "certified", "explore"]
@@ -40,9 +40,6 @@ _WORTHWHILE = 0.7
 
 #: An enclosure is final when it shrinks by less than this factor; far from the zero it shrinks slowly.
 _SETTLED = 0.9999
-
-#: How far a box is widened for the test of existence, so that zeros on edges are interior.
-_WIDER = 1 / 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +99,12 @@ def explore(
             elif outcome is not None:
                 box, influence = outcome
                 lengths = np.array([high - low for low, high in box]) / whole
-                if (lengths <= _SMALLEST).all():
+                parts = halves(box, int((lengths * influence).argmax()))
+                # Floats that are neighbours have no number between them.
+                if (lengths <= _SMALLEST).all() or box in parts:
                     left.append(box)
                 else:
-                    queue.extend(halves(box, int((lengths * influence).argmax())))
+                    queue.extend(parts)
     return Exploration(tuple(zeros), tuple(left), count, True)
 
 
@@ -139,7 +138,7 @@ def _narrowed(equations: Equations, box: Box) -> Zero | tuple[Box, np.ndarray] |
     while True:
         if equations.empty(ranges_of(box)):
             return None
-        zone = _widened(box)
+        zone = widened(box)
         image = _image(equations, ranges_of(zone))
         if image is None:
             return box, np.ones(len(box))
@@ -215,15 +214,6 @@ def _fine(equations: Equations, zone: Box) -> Zero:
 def _rational(number: Any) -> sp.Rational:
     fraction = number.fmpq()
     return sp.Rational(int(fraction.p), int(fraction.q))
-
-
-def _widened(box: Box) -> Box:
-    wide = []
-    for low, high in box:
-        # A side no longer than the spacing of floats is widened by a few of them.
-        more = (high - low) * _WIDER + 4 * max(math.ulp(low), math.ulp(high))
-        wide.append((low - more, high + more))
-    return tuple(wide)
 
 
 def _interior(image: Sequence[Range] | None, box: Box) -> bool:

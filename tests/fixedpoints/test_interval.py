@@ -159,6 +159,31 @@ def test_zeros_on_the_edges_belong_to_the_box_and_those_beyond_do_not():
     assert inside(rate, (0, math.nextafter(1, 0))).zeros == ()
 
 
+def test_a_box_as_narrow_as_floats_allow():
+    # Around 1e15 floats are 1/8 apart, so that sides cannot be halved for long.
+    found = inside(sp.tanh(x - 10**15 - 3), (1e15, 1e15 + 10))
+    assert complete(found)
+    assert locations(found) == [(1e15 + 3,)]
+    # A double root between two floats, with digits that nobody would guess.
+    u = x - 10**15 - sp.Rational(1, 3)
+    found = inside(sp.exp(u) - 1 - u, (1e15, 1e15 + 10))
+    assert found.finished
+    assert any(box["x"][0] <= 1e15 + 1 / 3 <= box["x"][1] for box in found.unresolved)
+
+
+def test_what_lies_outside_the_box_is_not_named():
+    # The pole at -1 is 0.05 away: near enough to matter for the proof, and no part of the answer.
+    found = inside(1 / (x + 1) - sp.exp(-x), (-0.95, 1))
+    assert complete(found)
+    assert [p for (p,) in locations(found)] == [0.0]
+    assert found.excluded == ()
+
+
+def test_a_rate_that_is_zero_in_disguise():
+    found = inside((sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1, y - sp.exp(x)), (-1, 1), (-1, 3))
+    assert [(c.equations, c.dimension) for c in found.components] == [((y - sp.exp(x),), 1)]
+
+
 def test_kinks_are_no_obstacle():
     # 1 - x + max(0, y) = 0 and max(0, x) = y + |y|: y = x - 1 > 0 and x = 2 y, by cases.
     found = inside((1 - x + sp.Max(0, y), -y + sp.Max(0, x) - sp.Abs(y)), (-5, 5), (-5, 5))
