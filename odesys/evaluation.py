@@ -96,8 +96,11 @@ def time_course(law: ClosedForm, backend: str = "numpy") -> Callable[..., tuple]
     """
     field = law.field
     if law.explicit is not None:
-        symbols = (law.time, *(law.initial[x] for x in field.state), *field.parameters)
-        function = compile_expressions(tuple(law.explicit[x] for x in field.state), symbols, backend)
+        # Told that t >= 0, the compiler sees which exponentials decay and leaves them as they are.
+        forward = {law.time: sp.Dummy(law.time.name, nonnegative=True)}
+        symbols = (forward[law.time], *(law.initial[x] for x in field.state), *field.parameters)
+        paths = tuple(law.explicit[x].xreplace(forward) for x in field.state)
+        function = compile_expressions(paths, symbols, backend)
         return lambda times, start, args=(): function(times, *start, *args)
     invert, ends = (
         _inverter(law, backend),
@@ -122,8 +125,8 @@ def time_course(law: ClosedForm, backend: str = "numpy") -> Callable[..., tuple]
 @lru_cache(maxsize=64)
 def _inverter(law: ClosedForm, backend: str) -> Callable[..., Any]:
     symbols = (*law.field.state, *law.field.parameters)
-    compiled = compile_expressions((law.primitive, law.field.rhs[0]), symbols, backend)
-    invert = inverse(lambda *a: compiled(*a)[0], lambda *a: compiled(*a)[1], backend)
+    F, f = (compile_expressions((e,), symbols, backend) for e in (law.primitive, law.field.rhs[0]))
+    invert = inverse(lambda *a: F(*a)[0], lambda *a: f(*a)[0], backend)
     if backend == "numpy":
         return invert
     import jax
@@ -157,9 +160,10 @@ def _implicit(law: ClosedForm, x0, args, grid: np.ndarray, backend: str) -> list
         end = high if slope > 0 else low
         what = "blows up" if np.isinf(end) else f"reaches {end:.12g}, where the field is singular,"
         raise _outside(float(grid[np.argmax(grid >= limit)]), f"{x} {what} at t = {limit:.12g}", limit)
-    return [
-        np.array(_inverter(law, backend)(grid, np.float64(start), np.float64(low), np.float64(high), *args))
-    ]
+    # Lengths are rounded up to a power of two, so that a grid of another length seldom compiles anew.
+    padded = np.pad(grid, (0, 2 ** max(4, (grid.size - 1).bit_length()) - grid.size), mode="edge")
+    values = _inverter(law, backend)(padded, np.float64(start), np.float64(low), np.float64(high), *args)
+    return [np.array(values)[: grid.size]]
 
 
 def _check_conditions(law: ClosedForm, x0, args, grid: np.ndarray) -> None:

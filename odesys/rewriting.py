@@ -133,7 +133,7 @@ def _balanced_product(product: sp.Expr) -> sp.Expr | None:
     sums = {
         base: _exponential_terms(base) for base, _ in factors if isinstance(base, sp.Add) and base.has(sp.exp)
     }
-    sums = {base: terms for base, terms in sums.items() if len(terms) > 1}
+    sums = {base: terms for base, terms in sums.items() if len(terms) > 1 and not _is_bounded(terms)}
     if not any(base in sums and power.could_extract_minus_sign() for base, power in factors):
         return None
     exponent, rest = sp.S.Zero, sp.S.One
@@ -148,6 +148,11 @@ def _balanced_product(product: sp.Expr) -> sp.Expr | None:
         else:
             rest *= balanced(base) ** power
     return sp.exp(exponent) * rest
+
+
+def _is_bounded(terms: dict[sp.Expr, sp.Expr]) -> bool:
+    """Whether a sum is already a constant and decaying exponentials: multiplying it out could only cancel."""
+    return sp.S.Zero in terms and all(exponent.is_nonpositive for exponent in terms)
 
 
 def _scaled_sum(terms: dict[sp.Expr, sp.Expr]) -> tuple[sp.Expr, sp.Expr]:

@@ -167,7 +167,8 @@ def linear_network(f: sp.Expr, x: sp.Symbol, t: sp.Symbol, start: sp.Symbol) -> 
     top = y * X**2 + (s * y + 2 * r * h) * X * W + r * last * W**2
     bottom = X**2 + (s + 2 * h) * X * W + last * W**2
     ends = () if kappa.is_positive else (X + W * (s / 2 + r + h - y), X + W * (s / 2 - r + h + y))
-    return Solution((Case(centre + top / bottom, ends),))
+    starts = () if s.is_positive else (sp.Gt(s, 0),)  # r = d = 0 leaves x' = -2 kappa |x| x
+    return Solution((Case(centre + top / bottom, ends),), starts=starts)
 
 
 def separable(f: sp.Expr, x: sp.Symbol, t: sp.Symbol, start: sp.Symbol) -> Solution | None:
