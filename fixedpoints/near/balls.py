@@ -14,17 +14,22 @@ import sympy as sp
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
 __all__ = [
+    "BITS",
     "Matrix",
     "Number",
     "as_ball",
     "as_float",
     "as_rational",
     "dot",
+    "float_matrix",
+    "from_floats",
     "identity",
     "is_exact",
     "matmul",
     "nullspace",
+    "radius",
     "rank",
+    "shown",
     "sign",
     "solve",
     "to_rational",

@@ -19,7 +19,6 @@ from fixedpoints.nonhyperbolic import UNDECIDED
 from fixedpoints.points import FixedPoint, NotAFixedPointError
 from symbolic import conservation
 from symbolic.conservation import FirstIntegral
-from symbolic.errors import UndecidedError
 from symbolic.field import IteratedMap, VectorField
 from symbolic.zero import exact, is_zero, residual
 
@@ -56,8 +55,8 @@ def classify_for_all_parameters(
     """As `fixedpoints.classify`, for a bare rule with parameters; coordinates are expressions in those.
 
     Raises:
-        NotAFixedPointError: the right-hand sides do not vanish there for all parameters.
-        UndecidedError: that could be shown neither way.
+        NotAFixedPointError: the right-hand sides do not vanish there for all parameters, or were not shown
+            to; `residual` is what is left.
     """
     if loss is not None:
         check_loss(rule, {}, loss)
@@ -101,9 +100,9 @@ def _place(rule: VectorField | IteratedMap, point: Mapping) -> dict[sp.Symbol, s
             raise NotAFixedPointError(f"The rule of {x} is not defined at {_shown(place)}.", float("nan"))
         verdict = is_zero(moved)
         if verdict is None:
-            raise UndecidedError(
-                f"Could not decide whether {_shown(place)} is a fixed point: {residual(moved)} is zero at "
-                "every parameter tried. Rewrite it in simpler functions.",
+            raise NotAFixedPointError(
+                f"{_shown(place)} could not be shown to be a fixed point: {residual(moved)} is zero at every "
+                "parameter tried, but not proven to vanish. Rewrite it in simpler functions.",
                 residual(moved),
             )
         if not verdict:

@@ -7,27 +7,26 @@ them once, so no derivative of a whole right-hand side is ever written out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations_with_replacement
 
 import sympy as sp
-from flint import arb, fmpq
+from flint import fmpq
 from sympy.core.relational import Relational
 
 from fixedpoints.near.balls import Number, as_ball, as_rational, is_exact, sign, to_rational, vanishes
+from fixedpoints.near.functions import (
+    LowerLambertW,
+    NotSmoothError,
+    UndefinedHereError,
+    constant_value,
+    function_value,
+    taylor,
+)
 
 __all__ = ["Jet", "NotSmoothError", "UndefinedHereError", "constant", "expand", "variable"]
 
 #: The variables of a monomial, sorted and repeated: x0^2 x1 is (0, 0, 1).
 Powers = tuple[int, ...]
-
-
-class NotSmoothError(ArithmeticError):
-    """An expression has no Taylor polynomial of the wanted order here."""
-
-
-class UndefinedHereError(ArithmeticError):
-    """An expression has no real value here."""
 
 
 class Jet:
@@ -155,12 +154,18 @@ class _Walk:
         if e.is_Symbol:
             raise KeyError(f"No value for the symbol {e}.")
         if not e.args:
-            return constant(_atom(e), self._order)
+            return constant(constant_value(e), self._order)
         if isinstance(e, (sp.Abs, sp.sign, sp.Heaviside, sp.floor, sp.ceiling)):
             return self._stepping(e)
-        if len(e.args) == 1 or isinstance(e, sp.LambertW):
-            return _composed(_taylor(type(e), self(e.args[0]).value, self._order), self(e.args[0]))
+        if isinstance(e, sp.LambertW) and e.args[1:] == (-1,):
+            return self._of_one(LowerLambertW, e.args[0])
+        if len(e.args) == 1:
+            return self._of_one(type(e), e.args[0])
         return self._of_many(e)
+
+    def _of_one(self, function: type, argument: sp.Expr) -> Jet:
+        inside = self(argument)
+        return _composed(taylor(function, inside.value, self._order, _value_at), inside)
 
     def _power(self, e: sp.Pow) -> Jet:
         base, exponent = self(e.base), sp.Rational(e.exp) if e.exp.is_Float else e.exp
@@ -170,8 +175,8 @@ class _Walk:
             return _composed(_power_series(base.value, exponent, self._order, e), base)
         if not base.value > 0:
             raise UndefinedHereError(f"{e} needs a positive base")
-        logarithm = self(exponent) * _composed(_taylor(sp.log, base.value, self._order), base)
-        return _composed(_taylor(sp.exp, logarithm.value, self._order), logarithm)
+        logarithm = self(exponent) * _composed(taylor(sp.log, base.value, self._order, _value_at), base)
+        return _composed(taylor(sp.exp, logarithm.value, self._order, _value_at), logarithm)
 
     def _stepping(self, e: sp.Expr) -> Jet:
         """Functions that are constant or linear between their jumps."""
@@ -229,7 +234,7 @@ class _Walk:
         inside = [self(a) for a in e.args]
         moving = [jet.moving() for jet in inside]
         at = [jet.value for jet in inside]
-        total = constant(_function_value(type(e), at), self._order)
+        total = constant(function_value(type(e), at), self._order)
         if all(not jet.terms for jet in moving):
             return total
         if self._order > 1:
@@ -298,96 +303,5 @@ def _scalar_power(c: Number, exponent: sp.Rational) -> Number:
     return as_ball(c).root(int(exponent.q)) ** int(exponent.p)
 
 
-def _taylor(function: type, c: Number, order: int) -> list[Number]:
-    """Coefficients of f(c + z), from the derivatives of f."""
-    series, factorial = [], 1
-    for k in range(order + 1):
-        factorial *= max(k, 1)
-        if k == 0:
-            value = _function_value(function, [c])
-        else:
-            at = {_ARGUMENT: constant(c, 0)}
-            value = expand([_derivative(function, k)], at, 0)[0].value
-        series.append(value / fmpq(factorial))
-    return series
-
-
-_ARGUMENT = sp.Dummy("z", real=True)
-
-
-@lru_cache(maxsize=512)
-def _derivative(function: type, k: int) -> sp.Expr:
-    derivative = function(_ARGUMENT).diff(_ARGUMENT, k)
-    if derivative.has(sp.Derivative, sp.Subs):
-        raise NotSmoothError(f"no derivative of {function.__name__} is known")
-    return derivative
-
-
-#: Functions of one real argument in ball arithmetic.
-_BALLS: dict[type, Callable[[arb], arb]] = {
-    sp.exp: arb.exp,
-    sp.log: arb.log,
-    sp.sin: arb.sin,
-    sp.cos: arb.cos,
-    sp.tan: arb.tan,
-    sp.cot: arb.cot,
-    sp.sec: arb.sec,
-    sp.csc: arb.csc,
-    sp.asin: arb.asin,
-    sp.acos: arb.acos,
-    sp.atan: arb.atan,
-    sp.sinh: arb.sinh,
-    sp.cosh: arb.cosh,
-    sp.tanh: arb.tanh,
-    sp.coth: arb.coth,
-    sp.sech: arb.sech,
-    sp.csch: arb.csch,
-    sp.asinh: arb.asinh,
-    sp.acosh: arb.acosh,
-    sp.atanh: arb.atanh,
-    sp.erf: arb.erf,
-    sp.erfc: arb.erfc,
-    sp.erfi: arb.erfi,
-    sp.gamma: arb.gamma,
-    sp.loggamma: arb.lgamma,
-    sp.digamma: arb.digamma,
-    sp.LambertW: arb.lambertw,
-    sp.sinc: arb.sinc,
-}
-
-
-def _function_value(function: type, at: Sequence[Number]) -> Number:
-    """f at numbers: exact where SymPy knows it to be rational."""
-    if is_exact(list(at)):
-        known = function(*(to_rational(c) for c in at))
-        if known.is_Rational:
-            return as_rational(known)
-        if known.is_infinite or known is sp.nan or known.is_real is False:
-            raise UndefinedHereError(f"{function.__name__}({', '.join(map(str, at))}) is not a real number")
-    if len(at) == 1 and function in _BALLS:
-        value = _BALLS[function](as_ball(at[0]))
-    elif is_exact(list(at)):
-        # Correct to all but the last digits that are asked for.
-        digits = known.evalf(80)
-        if not digits.is_Float:
-            raise UndefinedHereError(f"{known} is not a real number")
-        value = as_ball(as_rational(digits)) * arb(1, arb("1e-78"))
-    else:
-        raise NotSmoothError(f"{function.__name__} is not known in ball arithmetic")
-    if not value.is_finite():
-        raise UndefinedHereError(f"{function.__name__} is not finite at {at[0]}")
-    return value
-
-
-def _atom(e: sp.Expr) -> arb:
-    constants = {
-        sp.pi: arb.pi,
-        sp.E: arb.const_e,
-        sp.EulerGamma: arb.const_euler,
-        sp.Catalan: arb.const_catalan,
-    }
-    if e in constants:
-        return constants[e]()
-    if e.is_number and e.is_finite and e.is_real:
-        return as_ball(as_rational(e.evalf(80))) * arb(1, arb("1e-78"))
-    raise UndefinedHereError(f"{e} is not a real number")
+def _value_at(expression: sp.Expr, symbol: sp.Symbol, c: Number) -> Number:
+    return expand([expression], {symbol: constant(c, 0)}, 0)[0].value

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 import sympy as sp
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, ctx, fmpq
 
 from fixedpoints.near.balls import (
     BITS,
@@ -26,9 +26,8 @@ from fixedpoints.near.balls import (
     as_rational,
     dot,
     float_matrix,
-    from_floats,
+    identity,
     is_exact,
-    matmul,
     radius,
     solve,
     to_rational,
@@ -36,6 +35,7 @@ from fixedpoints.near.balls import (
     widened,
 )
 from fixedpoints.near.jets import Jet, NotSmoothError, UndefinedHereError, constant, expand, variable
+from fixedpoints.near.refinement import iterated, newton_step, shortest_step
 from fixedpoints.points import NotAFixedPointError
 from odesys.system import MapSystem, ODESystem, by_name
 from symbolic.field import IteratedMap, VectorField
@@ -50,8 +50,6 @@ FLOAT_ERROR = 2.0**-52
 #: units of the state for points at the origin.
 REACH = (1e-8, 1e-14)
 
-_TINY = 2.0**-200
-_MOST_STEPS = 150
 #: Rational coordinates are recognised up to this denominator.
 _LARGEST_DENOMINATOR = 10**6
 _WELL_CONDITIONED = 1e10
@@ -264,17 +262,17 @@ def _named(rule: VectorField | IteratedMap, at: Sequence[Number]) -> str:
 def _settled(local: Local, given: list, must_be_exact: bool, enclosure) -> tuple[Number, ...]:
     """x* to all the digits that can be had."""
     value = local.value()
-    if is_exact(value) and all(v == 0 for v in value):
+    # A value in balls of 70 digits that holds 0 is one; a rational value is 0 or is not.
+    vanishing = all(vanishes(v) for v in value)
+    if vanishing and (is_exact(value) or not must_be_exact or _proven_zero(local, given)):
         return local.at
     if must_be_exact:
-        if all(vanishes(v) for v in value) and _proven_zero(local, given):
-            return local.at
         raise _refusal(local, value, "Its coordinates are exact, so phi must vanish exactly.")
     snapped = _snapped(local)
     if snapped is not None:
         return snapped
-    for step in (_newton_step, _shortest_step):
-        found = _iterated(local, step)
+    for step in (newton_step, shortest_step):
+        found = iterated(local, step)
         if found is not None and _near(local.at, found, enclosure, local.rule):
             return found
     if enclosure is not None:
@@ -306,7 +304,7 @@ def _refusal(local: Local, value: Sequence[Number], hint: str) -> NotAFixedPoint
 
 
 def _elsewhere(local: Local) -> str:
-    found = _iterated(local, _newton_step)
+    found = iterated(local, newton_step)
     if found is None:
         return "Newton's method from there finds none. Search with fixedpoints.find."
     gap = max(abs(as_float(a) - as_float(b)) for a, b in zip(local.at, found, strict=True))
@@ -343,72 +341,6 @@ def _snapped(local: Local) -> tuple[Number, ...] | None:
     return near if is_exact(value) and all(v == 0 for v in value) else None
 
 
-def _iterated(local: Local, step) -> tuple[Number, ...] | None:
-    """The end of Newton's method, in balls that hold the fixed point, or None."""
-    here = tuple(as_ball(x).mid() for x in local.at)
-    size = max([abs(as_float(x)) for x in here] + [1e-300])
-    last = math.inf
-    try:
-        for _ in range(_MOST_STEPS):
-            value, slopes = replace(local, at=here).slopes()
-            if all(as_ball(v).is_zero() for v in value):
-                last = 0.0
-                break
-            done = all(vanishes(v) for v in value)
-            moves = step(value, slopes)
-            here = tuple((x - m).mid() for x, m in zip(here, moves, strict=True))
-            last = max(abs(as_float(m)) for m in moves)
-            if not last < 1e6 * max(size, 1.0):
-                return None
-            if done or last <= _TINY * size:
-                break
-    except (ZeroDivisionError, UndefinedHereError, NotSmoothError, np.linalg.LinAlgError):
-        if not last < 1e-20 * max(size, 1e-6):
-            return None
-    if not last <= 1e-15 * max(size, 1.0):
-        return None
-    return _enclosed(local, here, 8 * last + _TINY * size)
-
-
-def _newton_step(value: list[Number], slopes: Matrix) -> list[Number]:
-    middle = arb_mat([[as_ball(x).mid() for x in row] for row in slopes])
-    return [row[0] for row in middle.solve(arb_mat([[as_ball(v).mid()] for v in value])).tolist()]
-
-
-def _shortest_step(value: list[Number], slopes: Matrix) -> list[Number]:
-    """Least squares: to the nearest point of a set of fixed points, where Newton's step is not unique."""
-    inverse = np.linalg.pinv(float_matrix(slopes), rcond=1e-9)
-    return [row[0] for row in matmul(from_floats(inverse), [[as_ball(v).mid()] for v in value])]
-
-
-def _enclosed(local: Local, here: tuple[arb, ...], size: float) -> tuple[Number, ...]:
-    """Balls around the midpoints: proven to hold the fixed point by Krawczyk's test where that succeeds.
-
-    Where it does not (at a multiple root or on a set of fixed points) they are as wide as the last steps of
-    Newton's method suggest.
-    """
-    wide = tuple(widened(x, size) for x in here)
-    try:
-        value, slopes = replace(local, at=here).slopes()
-        inverse = solve([[as_ball(x).mid() for x in row] for row in slopes], _unit(len(here)))
-        moved = matmul(inverse, [[v] for v in value])
-        reach = max(4 * abs(as_ball(m[0])).upper() + arb(size) * arb(2.0**-40) for m in moved)
-        box = tuple(widened(x, reach) for x in here)
-        _, over = replace(local, at=box).slopes()
-        shrink = matmul(inverse, over)
-        for i, row in enumerate(shrink):
-            spread = sum((abs(as_ball(x) - (i == j)).upper() for j, x in enumerate(row)), arb(0)) * reach
-            if not abs(as_ball(moved[i][0])).upper() + spread < reach:
-                return wide
-    except (ZeroDivisionError, UndefinedHereError, NotSmoothError):
-        return wide
-    return box
-
-
-def _unit(n: int) -> Matrix:
-    return [[arb(int(i == j)) for j in range(n)] for i in range(n)]
-
-
 def _loosened(nominal: Local, error: float) -> Local:
     spread = [arb(radius(v)) for v in replace(nominal, error=error).value()]
     moves = [abs(as_ball(x)).upper() * error for x in nominal.at]
@@ -416,8 +348,10 @@ def _loosened(nominal: Local, error: float) -> Local:
         slopes = [[as_ball(x).mid() for x in row] for row in nominal.slopes()[1]]
         # On a set of fixed points the inverse says nothing about where on it a point lies.
         if np.linalg.cond(float_matrix(slopes)) < _WELL_CONDITIONED:
-            inverse = solve(slopes, _unit(len(spread)))
-            moves = [2 * dot([abs(x).upper() for x in row], spread) for row in inverse]
+            inverse = solve(slopes, identity(len(spread)))
+            shifts = [2 * dot([abs(x).upper() for x in row], spread) for row in inverse]
+            size = max(abs(as_float(x)) for x in nominal.at) or 1.0
+            moves = shifts if all(shift < 2.0**-10 * size for shift in shifts) else moves
     except (ZeroDivisionError, NotSmoothError):
         pass
     at = tuple(x if m == 0 else widened(x, m) for x, m in zip(nominal.at, moves, strict=True))

@@ -173,7 +173,7 @@ def test_a_pair_in_three_dimensions():
 
 
 def test_brusselator_at_its_hopf_point():
-    # A = 1, B = 1 + A^2: the bifurcation is supercritical, the focus weakly stable (Nicolis and Prigogine 1977).
+    # A = 1, B = 1 + A^2: supercritical, so the focus is weakly stable (Nicolis and Prigogine 1977).
     field = flow(a - (b + 1) * x + x**2 * y, b * x - x**2 * y, parameters=(a, b))
     point = classify(ODESystem(field, {"a": 1.0, "b": 2.0}), {"x": 1.0, "y": 2.0})
     assert point.stability == "stable weak focus"

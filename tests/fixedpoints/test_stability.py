@@ -56,7 +56,7 @@ def test_star_and_degenerate_nodes_survive_a_shear_in_floats():
     assert classify(linear(degenerate), ORIGIN).stability == "stable degenerate node"
     sheared = classify(linear(shear @ degenerate @ np.linalg.inv(shear)), ORIGIN)
     assert sheared.stability == "stable degenerate node"
-    # The error bound must admit what a relative change of 2^-52 can do to a defective matrix: its square root.
+    # The bound must admit what a relative change of 2^-52 can do to a defective matrix: its square root.
     assert all(2**-27 < error < 1e-6 for error in sheared.eigenvalue_errors)
     assert sheared.eigenvalues == pytest.approx((-1, -1), abs=1e-12)
     assert classify(linear(shear @ star @ np.linalg.inv(shear)), ORIGIN).stability == "stable star node"

@@ -59,6 +59,14 @@ def test_lambert_w_at_its_definition():
     assert as_ball(found[0,]).overlaps((-arb(2)).exp() / 3)
 
 
+def test_lower_branch_of_lambert_w():
+    # W e^W = z: at z = -2 e^-2 the branch -1 has W = -2, and dW/dz = W / (z (1 + W)) = -e^2.
+    values = {x: variable(0, 1, as_rational(0))}
+    (found,) = expand([sp.LambertW(x - 2 * sp.exp(-2), -1)], values, 1)
+    assert as_ball(found.value).overlaps(arb(-2))
+    assert as_ball(found[0,]).overlaps(-arb(2).exp())
+
+
 @pytest.mark.parametrize(
     ("expression", "terms"),
     [
