@@ -1,6 +1,6 @@
 """What gradient descent on the real network costs; float64, paper size D = 4, N = 31, H = 8.
 
-Run:  pytest tests/benchmarks/bench_descent.py
+Run:  pytest -n 0 tests/benchmarks/bench_descent.py
 A step must cost the same for 5000 and 80000 sequences: it sees their second moments only.
 """
 

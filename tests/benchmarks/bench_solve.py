@@ -1,6 +1,6 @@
 """What importing and integrating cost.
 
-Run:  pytest tests/benchmarks/bench_solve.py
+Run:  pytest -n 0 tests/benchmarks/bench_solve.py
 """
 
 import statistics

@@ -1,6 +1,6 @@
 """400 streamlines at once against a loop of scalar solves.
 
-Run:  pytest tests/benchmarks/bench_streamlines.py
+Run:  pytest -n 0 tests/benchmarks/bench_streamlines.py
 The field is the two-layer network u' = w - M u w^2, w' = u - M u^2 w, M = 33/31. The loop is given the fastest
 right-hand side that SciPy can call, a function of Python floats. Ratios are recorded as extra information.
 """
