@@ -12,7 +12,7 @@ from symbolic.varieties.polynomials import normal, ring, transported, unknowns_o
 __all__ = ["contains", "free_places", "groebner", "is_everything", "leading_coefficients", "saturated"]
 
 #: What a basis may hold, and how many terms and bits a member may have, where only short steps are allowed.
-_SHORT = (60, 300, 1000)
+_SHORT = (60, 400, 6000)
 
 
 def groebner(

@@ -11,7 +11,7 @@ from typing import Any
 from symbolic.varieties.numbers import AlgebraicNumber
 from symbolic.varieties.polynomials import Exponents, evaluate
 
-__all__ = ["AlgebraicPoint", "avoids", "in_order", "jacobian_rank", "vanishes"]
+__all__ = ["AlgebraicPoint", "avoids", "hessian_is_definite", "in_order", "jacobian_rank", "vanishes"]
 
 
 @dataclass(frozen=True)
@@ -124,3 +124,25 @@ def _value(equation: Exponents, values: Sequence[Any]) -> Any:
             term = term * value**exponent if exponent else term
         total += term
     return total
+
+
+def hessian_is_definite(polynomial: Any, point: AlgebraicPoint, places: tuple[int, ...]) -> bool:
+    """Whether the second derivatives at a point are proven to be a definite matrix: pivots of one sign."""
+    from flint import arb, ctx
+
+    names = [polynomial.context().name(i) for i in places]
+    with ctx.workprec(256):
+        values = [x.ball(256) for x in point.coordinates]
+        rows = [
+            [arb(0) + evaluate(polynomial.derivative(a).derivative(b), values) for b in names] for a in names
+        ]
+        signs = set()
+        while rows:
+            first, *rest = rows
+            if first[0].contains(0):
+                return False
+            signs.add(bool(first[0] > 0))
+            rows = [
+                [e - row[0] / first[0] * p for e, p in zip(row[1:], first[1:], strict=True)] for row in rest
+            ]
+    return len(signs) == 1

@@ -28,6 +28,7 @@ from symbolic.varieties.polynomials import (
     unknowns_of,
 )
 from symbolic.varieties.projections import PlanarProjections, QuotientProjections, UnivariateProjections
+from symbolic.varieties.real_part import real_surface
 
 __all__ = ["Part", "PartialPoint", "Solver"]
 
@@ -47,13 +48,15 @@ class Part:
     """Some solutions: finitely many (dimension 0, with `points`), or a set of positive dimension.
 
     `equations` hold exactly on the part, up to components of other parts. `complex_count` counts the complex
-    solutions of a finite part with multiplicity, None where that is not known.
+    solutions of a finite part with multiplicity, None where that is not known. `proven` tells whether the part
+    is known to have wanted real points of its dimension.
     """
 
     equations: tuple[Any, ...]
     dimension: int
     points: tuple[PartialPoint, ...] = ()
     complex_count: int | None = None
+    proven: bool = True
 
 
 class Solver:
@@ -194,8 +197,18 @@ class Solver:
         if any(self._reducible(p) for p in basis):
             return [_uncounted(part) for part in self.solve(basis, places)]
         if len(members) == 1:
-            return [Part(tuple(members), len(places) - 1)]
+            return self._surface(members[0], places)
         return self._highest(basis, places, free)
+
+    def _surface(self, polynomial: Any, places: tuple[int, ...]) -> list[Part]:
+        """One irreducible equation in three or more unknowns."""
+        surface = real_surface(polynomial, places, self)
+        if surface.is_full is not False:
+            return [Part((polynomial,), len(places) - 1, proven=bool(surface.is_full))]
+        self.dropped = True
+        key = curve_key(polynomial)
+        points = tuple(replace(p, multiplicity=None, curve=key) for p in surface.isolated)
+        return [Part((polynomial,), 0, points)] if points else []
 
     def _sum_of_squares(self, polynomial: Any) -> bool:
         """Whether all terms are visibly of one sign, so that a real zero is one of every term."""
@@ -220,7 +233,7 @@ class Solver:
         above = basis
         for factor in factors:
             above = ideals.saturated(above, factor, places, self.deadline)
-        parts = [] if ideals.is_everything(above) else [Part(tuple(above), len(free))]
+        parts = [] if ideals.is_everything(above) else [Part(tuple(above), len(free), proven=False)]
         if any(self._reducible(p) for p in above):
             parts = self.solve(above, places)
         for factor in factors:
@@ -277,6 +290,7 @@ def _joined(a: Part, b: Part) -> Part:
         a.dimension + b.dimension,
         points,
         _times(a.complex_count, b.complex_count),
+        a.proven and b.proven,
     )
 
 

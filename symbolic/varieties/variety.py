@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import islice, product
 from typing import Any
 
 from symbolic.varieties import audit, ideals
 from symbolic.varieties.curves import curve_key
 from symbolic.varieties.deadline import Deadline, TooLargeError, elsewhere
-from symbolic.varieties.numbers import fraction_number
 from symbolic.varieties.points import AlgebraicPoint, in_order, jacobian_rank, vanishes
-from symbolic.varieties.polynomials import Exponents, factored, normal, ring, substituted, transported
+from symbolic.varieties.polynomials import Exponents, factored, normal, ring, transported
+from symbolic.varieties.real_part import is_proven
 from symbolic.varieties.solver import Part, PartialPoint, Solver
 
 __all__ = ["Component", "PolynomialSystem", "Variety", "solve"]
@@ -192,11 +190,6 @@ def _merged(a: AlgebraicPoint, b: AlgebraicPoint) -> AlgebraicPoint:
     )
 
 
-def _has_signs(point: AlgebraicPoint, signs: tuple[str, ...]) -> bool:
-    least = {"positive": 1, "nonnegative": 0, "": -1}
-    return all(x.sign() >= least[sign] for x, sign in zip(point.coordinates, signs, strict=False))
-
-
 def _lies_on(point: AlgebraicPoint, part: Part) -> bool:
     """Whether a point belongs to a component, other than as an isolated real point of it."""
     if point.curve and any(curve_key(p) == point.curve for p in part.equations):
@@ -221,50 +214,12 @@ def _components(
         )
         if not (inside or gone) and _is_possible(part, solver):
             kept.append(part)
-    return [(part, _is_real(part, solver, places)) for part in kept]
+    return [(p, p.proven or is_proven(p.equations, p.dimension, places, solver)) for p in kept]
 
 
 def _is_possible(part: Part, solver: Solver) -> bool:
     """False where a finite block of the part has no real solution, so that nothing real is on it."""
     return not any(solver.never_zero(p) for p in part.equations)
-
-
-def _is_real(part: Part, solver: Solver, places: tuple[int, ...]) -> bool:
-    """Whether a real point is found near which the part is a manifold of its dimension."""
-    size = len(places)
-    if not part.equations:
-        return True
-    basis = ideals.groebner(part.equations, solver.deadline)
-    free = ideals.free_places(basis, places)
-    for values in islice(_samples(len(free)), 24):
-        section = list(part.equations)
-        fixed = []
-        for i, value in zip(free, values, strict=True):
-            value = abs(value) + Fraction(1, 7) if solver.signs[i] else value
-            section = [substituted(p, i, value) for p in section]
-            fixed.append(PartialPoint({i: fraction_number(value)}, 1, 1))
-        others = [i for i in places if i not in free]
-        for found in solver.solve(section, others):
-            for point in found.points if found.dimension == 0 else ():
-                numbers = {**point.places, **{i: x for f in fixed for i, x in f.places.items()}}
-                whole = _whole(replace(point, places=numbers), size)
-                if not _has_signs(whole, solver.signs):
-                    continue
-                if jacobian_rank(list(part.equations), whole, places) == size - part.dimension:
-                    return True
-    return False
-
-
-def _samples(size: int):
-    """Rational points in general position, near the origin first."""
-    steps = (0, 1, -1, 2, -2, 5, -5)
-    scale = [Fraction(1 + 2 * k, 1 + k) for k in range(size)]
-    for radius in range(1, len(steps) + 1):
-        for choice in product(steps[:radius], repeat=size):
-            if max((steps.index(c) for c in choice), default=0) == radius - 1:
-                yield tuple(
-                    c * s + Fraction(1, 11 + k) for k, (c, s) in enumerate(zip(choice, scale, strict=True))
-                )
 
 
 def _told(part: Part, proven: bool) -> Component:

@@ -259,9 +259,9 @@ def test_points_are_in_order_and_the_same_every_time():
 
 
 def test_an_undecided_component_is_not_complete():
-    # A positive definite quadratic form (eigenvalues 1, 1 +- sqrt(1/2)) that is no visible sum of squares: over
-    # the complex numbers its zeros are a surface, over the real ones the origin.
-    form = x**2 + y**2 + z**2 + x * y + y * z
+    # Motzkin's polynomial plus (z - x)^2 is nowhere negative and no sum of squares. Over the complex numbers its
+    # zeros are a surface, over the real ones eight points and the axes of the Motzkin polynomial.
+    form = x**4 * y**2 + x**2 * y**4 - 3 * x**2 * y**2 + 1 + (z - x) ** 2
     found = algebraic(flow([x * form, y * form, z * form], (x, y, z)))
     assert found.certificate.kind == "unknown"
     assert "not decided whether the component" in found.certificate.reason

@@ -185,6 +185,12 @@ def test_cyclic_four_is_two_curves():
         # Components without real points are none; a sum of squares is a point.
         ((x * (x**2 + y**2 + 1), y * (x**2 + y**2 + 1)), (x, y), [(0, 0)], []),
         ([w * (x**2 + y**2 + z**2) for w in (x, y, z)], (x, y, z), [(0, 0, 0)], []),
+        # A positive definite form that is no visible sum of squares (eigenvalues 1, 1 +- sqrt(1/2)): one point.
+        ([w * (x**2 + y**2 + z**2 + x * y + y * z) for w in (x, y, z)], (x, y, z), [(0, 0, 0)], []),
+        # The same form plus one: nothing but the origin, where the factors vanish.
+        ([w * (x**2 + y**2 + z**2 + x * y + y * z + 1) for w in (x, y, z)], (x, y, z), [(0, 0, 0)], []),
+        # A sphere so small that no sample meets it.
+        ([w * (x**2 + y**2 + z**2 - sp.Rational(1, 10**6)) for w in (x, y, z)], (x, y, z), [(0, 0, 0)], [2]),
         # An isolated point on no component beside one that lies on a component.
         ((x * (x - 1), y * (x - 1)), (x, y), [(0, 0)], [1]),
         # A lonely real point of a curve is a point, and the curve stays.
