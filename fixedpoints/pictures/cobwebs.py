@@ -83,7 +83,7 @@ def cobweb(
     found = _find(system, x, low, high) if points is None else points
     inside = tuple(p for p in found.points if low <= float(p.location[x.name]) <= high)
     corners = np.repeat(orbit, 2)
-    path = np.stack([corners[:-1], np.concatenate([corners[:1], corners[2:]])])
+    path = np.stack([corners[:-1], corners[1:]])
     web = Cobweb(new_axes(5.2, 5.0) if ax is None else ax, orbit, path, grid, image, inside, found)
     _draw(web, x.name)
     return web

@@ -22,6 +22,10 @@ __all__ = ["Curve", "readable", "roots_between", "zero_curves"]
 _NODES = 300
 #: Nodes at which a factor of one state is looked at.
 _FINE = 4_000
+#: A node's neighbours on the grid, and steps of Newton's method from the lowest nodes (at a multiple zero, each
+#: step is a third of the way or so).
+_NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)]
+_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,8 @@ def zero_curves(expression: sp.Expr, window: Window) -> tuple[Curve, ...]:
     """The curves in a window on which an expression without denominators vanishes, a curve for each factor.
 
     Factors of one state are lines at certified roots (polynomials) or at roots by bisection; factors that are
-    linear are lines; for all others a grid is contoured, and each vertex moved on to the curve by bisection.
+    linear are lines; for all others a grid is contoured, and each vertex moved on to the curve by bisection. Where
+    a factor never changes sign, single points at which it touches zero are found, pieces of one point.
     """
     found = [curve for factor in factors(expression, window.state) for curve in _curves(factor, window)]
     return tuple(curve for curve in found if curve.pieces)
@@ -151,7 +156,44 @@ def _contour(factor: sp.Expr, window: Window) -> tuple[np.ndarray, ...]:
         points, good = _on_curve(lambda p: compiled(*p)[0], np.asarray(line).T, window)
         runs = np.flatnonzero(np.diff(good, prepend=False, append=False))
         pieces += [points[:, a:b] for a, b in zip(runs[::2], runs[1::2], strict=True) if b - a > 1]
-    return tuple(pieces)
+    return tuple(pieces) or _lone_points(factor, np.abs(heights).filled(np.inf), window)
+
+
+def _lone_points(factor: sp.Expr, heights: np.ndarray, window: Window) -> tuple[np.ndarray, ...]:
+    """Points (2, 1) at which a function that never changes sign touches zero, for example x^2 + y^2.
+
+    From the lowest nodes of the grid, by Newton's method for its gradient. All around, on a small ring, it must
+    be far from zero.
+    """
+    inner = heights[1:-1, 1:-1]
+    around = [np.roll(heights, shift, (0, 1))[1:-1, 1:-1] for shift in _NEIGHBOURS]
+    rows, columns = np.nonzero(np.isfinite(inner) & (inner <= np.min(around, axis=0)))
+    xs, ys = window.grid(_NODES)
+    at = np.stack([xs[columns + 1], ys[rows + 1]])
+    gradient = compile_field(VectorField(window.state, tuple(factor.diff(x) for x in window.state)))
+    with np.errstate(all="ignore"):
+        for _ in range(_STEPS):
+            (a, b), (c, d) = gradient.jacobian(0.0, at, ())
+            g, h = gradient.rhs(0.0, at, ())
+            at = at - np.stack([d * g - b * h, a * h - c * g]) / (a * d - b * c)
+    at = at[:, np.all(np.isfinite(at), axis=0)]
+    angles = np.linspace(0.0, 2 * np.pi, 720, endpoint=False)
+    circle = 1e-3 * window.widths[:, None] * np.stack([np.cos(angles), np.sin(angles)])
+    (ring,) = compile_expressions([factor], window.state)(*(at[:, :, None] + circle[:, None, :]))
+    (value,) = compile_expressions([factor], window.state)(*at)
+    low, high = np.min(np.abs(ring), axis=1), np.max(np.abs(ring), axis=1)
+    inside = np.all((window.to_unit(at) >= 0) & (window.to_unit(at) <= 1), axis=0)
+    found = at[:, inside & (low > 1e-3 * high) & (np.abs(value) <= 1e-9 * low)]
+    return tuple(point[:, None] for point in _apart(found, window))
+
+
+def _apart(points: np.ndarray, window: Window) -> list[np.ndarray]:
+    """Points (2,) of which no two are one up to rounding."""
+    kept: list[np.ndarray] = []
+    for point in points.T:
+        if all(np.max(np.abs(point - other) / window.widths) > 1e-6 for other in kept):
+            kept.append(np.where(np.abs(point) < 1e-12 * window.widths, 0.0, point))
+    return kept
 
 
 def _on_curve(

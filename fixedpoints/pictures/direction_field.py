@@ -49,12 +49,13 @@ class DirectionField:
 
         Where the Jacobian J is singular, near lines of fixed points for one, |g| / |J| replaces the step.
         """
-        (g, h), ((a, b), (c, d)) = self.rates(units), self.jacobian(units)
+        rates, jacobian = self.rates(units), self.jacobian(units)
         with np.errstate(all="ignore"):
-            determinant, size = a * d - b * c, np.sqrt(a**2 + b**2 + c**2 + d**2)
+            size = np.abs(jacobian).max(axis=(0, 1))  # in whose units nothing overflows
+            (g, h), ((a, b), (c, d)) = rates / size, jacobian / size
+            determinant = a * d - b * c
             newton = np.hypot(d * g - b * h, a * h - c * g) / np.abs(determinant)
-            plain = np.hypot(g, h) / size
-            return np.where(np.abs(determinant) <= 1e-12 * size**2, plain, newton) < _REACH
+            return np.where(np.abs(determinant) <= 1e-12, np.hypot(g, h), newton) < _REACH
 
     def jacobian(self, units: np.ndarray) -> np.ndarray:
         """d g / d z, shape (2, 2, ...)."""

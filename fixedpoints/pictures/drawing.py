@@ -143,7 +143,8 @@ def _draw_separatrices(axes: Axes, portrait: Portrait) -> None:
 
 def _draw_pieces(axes: Axes, pieces: Iterable[np.ndarray], label: str, **style) -> None:
     for place, piece in enumerate(pieces):
-        axes.plot(*piece, label=label if place == 0 else "_", **style)
+        dot = {"marker": "X", "markersize": 7} if piece.shape[1] == 1 else {}
+        axes.plot(*piece, label=label if place == 0 else "_", **style, **dot)
 
 
 def _draw_points(axes: Axes, window: Window, points: Sequence[FixedPoint]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
+from fixedpoints.boxes.singular import Kind
 from fixedpoints.pictures.curves import readable, zero_curves
 from fixedpoints.pictures.domain import fails, limits
 from fixedpoints.pictures.factoring import factors, quotient
@@ -26,8 +27,9 @@ class Masked:
 
     `condition` names it: an equation for a pole, an inequality for a region, None where values are not finite
     for a reason that the expressions do not show (overflow). `pieces`, states of shape (2, k), are the pole
-    or the edges of the region; `region` tells, for nodes evenly spaced over the window (rows from low to high
-    second state, columns from low to high first state), which lie in it, and is None for poles.
+    (k = 1 for single points) or the edges of the region; `region` tells, for nodes evenly spaced over the window
+    (rows from low to high second state, columns from low to high first state), which lie in it, and is None where
+    only lines or points are left out.
     """
 
     name: str
@@ -74,7 +76,9 @@ def _undefined(rhs: Sequence[sp.Expr], window: Window, nodes: Sequence[np.ndarra
     found = []
     for limit in limits(rhs, window.state):
         region = fails(limit, window.state, nodes)
-        if region.any():
-            edges = tuple(piece for c in zero_curves(limit.expression, window) for piece in c.pieces)
-            found.append(Masked(f"undefined: {readable(limit.failure)}", limit.failure, edges, region))
+        edges = tuple(piece for c in zero_curves(limit.expression, window) for piece in c.pieces)
+        # log|x| is undefined on a line alone.
+        if region.any() or (edges and limit.kind is Kind.POSITIVE):
+            name = f"undefined: {readable(limit.failure)}"
+            found.append(Masked(name, limit.failure, edges, region if region.any() else None))
     return found

@@ -58,6 +58,8 @@ def _defined(piece: np.ndarray, rhs: Sequence[sp.Expr], window: Window) -> list[
     """The parts of a piece on which the field is defined, up to single points such as poles."""
     if all(f.is_polynomial(*window.state) for f in rhs):
         return [piece]
+    if piece.shape[1] == 1:
+        return [piece] if np.all(np.isfinite(compile_expressions(rhs, window.state)(*piece))) else []
     straight = piece.shape[1] == 2
     fine = piece[:, :1] + np.diff(piece) * np.linspace(0.0, 1.0, _FINE) if straight else piece
     good = np.all(np.isfinite(compile_expressions(rhs, window.state)(*fine)), axis=0)

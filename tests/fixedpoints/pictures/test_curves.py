@@ -76,6 +76,21 @@ def test_a_function_of_one_state_that_touches_zero():
     assert names(1 - sp.cos(y)) == ["y = 0"]
 
 
+def test_single_points_at_which_a_function_touches_zero():
+    (curve,) = zero_curves(x**2 + y**2, FRAME)
+    assert [piece.tolist() for piece in curve.pieces] == [[[0.0], [0.0]]]
+    (two,) = zero_curves((x**2 - 1) ** 2 + (y - 1) ** 2, FRAME)
+    places = np.concatenate(two.pieces, axis=1)
+    np.testing.assert_allclose(places[:, np.argsort(places[0])], [[-1, 1], [1, 1]], atol=1e-12)
+    (fourth,) = zero_curves(
+        x**4 + (y - 1) ** 4, FRAME
+    )  # each step of Newton's method goes a third of the way
+    np.testing.assert_allclose(fourth.pieces, [[[0], [1]]], atol=1e-5)
+    assert zero_curves(1 + x**2 + y**2, FRAME) == ()
+    # A whole line on which a function touches zero is no single point.
+    assert zero_curves(1 - sp.cos(x - sp.sqrt(2) * y), FRAME) == ()
+
+
 def test_a_zero_at_the_edge_of_the_domain():
     # x^(3/2)/(1 + x^(3/2)) - x/2 of case portrait-fractional-power-domain: 0, 0.38196601125, 1.
     numerator, _ = quotient(x**1.5 / (1 + x**1.5) - x / 2, (x, y))

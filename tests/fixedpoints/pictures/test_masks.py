@@ -28,6 +28,18 @@ def test_poles_outside_the_window_and_removable_ones_are_none():
     assert found(1 / (1 + x**2), y) == ()
 
 
+def test_a_pole_at_a_single_point():
+    (pole,) = found(x / (x**2 + y**2), y / (x**2 + y**2))
+    assert pole.name == "pole: x**2 + y**2 = 0"
+    assert [piece.tolist() for piece in pole.pieces] == [[[0.0], [0.0]]]
+
+
+def test_a_logarithm_that_is_undefined_on_a_line():
+    (mask,) = found(y, -x - sp.log(abs(y)))
+    assert (mask.name, mask.region) == ("undefined: Abs(y) <= 0", None)
+    np.testing.assert_array_equal(mask.pieces[0], [[-2, 2], [0, 0]])
+
+
 def test_poles_of_the_tangent():
     assert [p.name for p in found(sp.tan(x), y)] == ["pole: x = -1.5708", "pole: x = 1.5708"]
 
