@@ -7,6 +7,7 @@ these relations, the expression is identically zero wherever it is real. The con
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import sympy as sp
@@ -128,4 +129,10 @@ def _exponent_units(expressions: Sequence[sp.Expr]) -> dict[tuple[sp.Expr, sp.Ex
         for term in sp.Add.make_args(sp.expand(exponent)):
             coefficient, part = term.as_coeff_Mul()
             found.setdefault((base, part), []).append(coefficient)
-    return {key: sp.gcd_list(values) if len(values) > 1 else values[0] for key, values in found.items()}
+    return {key: _common_unit(values) for key, values in found.items()}
+
+
+def _common_unit(values: Sequence[sp.Rational]) -> sp.Rational:
+    """The largest rational that divides each value (a gcd over the field of rationals would be one)."""
+    common = math.lcm(*(int(value.q) for value in values))
+    return sp.Rational(math.gcd(*(int(value.p * (common // value.q)) for value in values)), common)
