@@ -181,7 +181,9 @@ def _stacked(function, t, y, args, leading: tuple[int, ...]) -> np.ndarray:
             pass  # numbers leave the domain where arrays become inf or NaN, which is what is wanted
     with np.errstate(all="ignore"):
         values = function(np.asarray(t, dtype=float), *y, *(np.asarray(a, dtype=float) for a in args))
-        shape = np.broadcast_shapes(y.shape[1:], *(np.shape(value) for value in values))
+        shape = y.shape[1:]
+        if any(np.shape(value) != shape for value in values):
+            shape = np.broadcast_shapes(shape, *(np.shape(value) for value in values))
         stacked = np.empty((len(values), *shape))  # several times faster than np.stack for small arrays
         for place, value in enumerate(values):
             stacked[place] = value

@@ -135,7 +135,9 @@ class _Lanes:
     def __init__(self, velocity: Field, starts: np.ndarray, lengths: np.ndarray, first: float):
         from scipy.integrate import RK45
 
-        self._weights, self._estimate = [*RK45.A[1:], RK45.B], RK45.E
+        rows = [*RK45.A[1:], RK45.B]
+        self._weights = [np.ascontiguousarray(row[:place]) for place, row in enumerate(rows, start=1)]
+        self._estimate = RK45.E
         self._velocity = velocity
         m = starts.shape[1]
         self.index = np.arange(m)
@@ -156,9 +158,11 @@ class _Lanes:
         signed, end = size * self.sign, self.state
         flat = self.stages.reshape(len(self.stages), -1)  # a view: (stages, n m)
         for place, weights in enumerate(self._weights, start=1):
-            end = self.state + signed * (weights[:place] @ flat[:place]).reshape(self.state.shape)
+            end = weights.dot(flat[:place]).reshape(self.state.shape)
+            end *= signed
+            end += self.state
             self.stages[place] = self._velocity(end)
-        error = size / tolerance * np.max(np.abs((self._estimate @ flat).reshape(self.state.shape)), axis=0)
+        error = size / tolerance * np.abs(self._estimate.dot(flat)).reshape(self.state.shape).max(axis=0)
         good = error <= 1  # false for nan, which shrinks the step as far as may be
         factor = np.fmax(np.minimum(_SAFETY * error**-0.2, _GROW), _SHRINK)
         self.size = np.minimum(size * factor, largest)
@@ -208,6 +212,8 @@ def _hermite(points: Line | Bundle, step: np.ndarray, parameter: np.ndarray) -> 
     size, gap = np.diff(points.parameter), np.diff(points.states)
     rise, fall = size * points.slopes[:, :-1], size * points.slopes[:, 1:]
     u = (parameter - points.parameter.take(step)) / size.take(step)
-    coefficients = (points.states, rise, 3 * gap - 2 * rise - fall, rise + fall - 2 * gap)
-    start, first, second, third = (c.take(step, axis=1) for c in coefficients)
-    return start + u * (first + u * (second + u * third))
+    value = (rise + fall - 2 * gap).take(step, axis=1)
+    for coefficient in (3 * gap - 2 * rise - fall, rise, points.states):  # Horner's rule, without temporaries
+        value *= u
+        value += coefficient.take(step, axis=1)
+    return value
