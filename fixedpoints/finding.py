@@ -207,17 +207,23 @@ def _open_in_words(inside: Any) -> str:
 def _audited(
     system: ODESystem | MapSystem, box: Box, deadline: float, answer: FixedPoints, tests: int
 ) -> FixedPoints:
-    """The answer as complete, unless a numerical search, which shares no code with the proof, meets more."""
-    from fixedpoints.search import search
+    """The answer as complete, unless a numerical search, with arithmetic of its own, meets more."""
+    from fixedpoints.search import DISPUTED, search
 
     known = [tuple(point.location.values()) for point in answer.points]
-    met = () if answer.components else search(system, box, deadline - time.monotonic(), known).found
+    met = [] if answer.components else _met(search(system, box, deadline - time.monotonic(), known), DISPUTED)
     if met:
-        places = "; ".join(str(found.location.tolist()) for found in met)
-        reason = f"a numerical search met fixed points that the proof did not: {places}"
+        reason = f"a numerical search met fixed points that the proof did not: {'; '.join(map(str, met))}"
         return replace(answer, certificate=Certificate("unknown", reason, len(answer.points)))
-    reason = f"each point is proven, and that the rest of the box holds none, by {tests} tests of parts of it"
+    reason = f"interval arithmetic proves each point, and that the rest of the box holds none ({tests} parts tested)"
     return replace(answer, certificate=Certificate("complete in box", reason, len(answer.points)))
+
+
+def _met(seen: Any, disputed: str) -> list:
+    """Where a search found what is, or may be, a fixed point."""
+    return [found.location.tolist() for found in seen.found] + [
+        list(place.values()) for place, reason in seen.rejected if reason == disputed
+    ]
 
 
 def _point(names: Sequence[str], zero: Any) -> FixedPoint:
@@ -277,6 +283,7 @@ def _close(first: FixedPoint, second: FixedPoint) -> bool:
 
 def _classified(system: Rule, found: FixedPoints) -> FixedPoints:
     """With what the system does at each point, in lexicographic order of the locations."""
+    from fixedpoints.near.jets import NotSmoothError
     from fixedpoints.stability import classify
 
     points = []
@@ -285,11 +292,11 @@ def _classified(system: Rule, found: FixedPoints) -> FixedPoints:
             known = classify(
                 system, point.location, enclosure=point.enclosure, multiplicity=point.multiplicity
             )
-        except NotAFixedPointError as error:
-            # It exists only where its conditions hold, or a second look at higher precision did not settle.
-            known = replace(point, stability="undecided", evidence=str(error), residual=error.residual)
+        except (NotAFixedPointError, NotSmoothError) as error:
+            # It exists only under its conditions, lies on a jump, or a second look did not settle what it is.
+            known = replace(point, stability="undecided", evidence=str(error))
         conditions = tuple(dict.fromkeys((*point.conditions, *known.conditions)))
-        points.append(replace(known, conditions=conditions))
+        points.append(replace(known, location=point.location, conditions=conditions))
     if all(isinstance(x, float) for point in points for x in point.location.values()):
         points.sort(key=lambda point: tuple(point.location.values()))
     certificate = replace(found.certificate, found=len(points))

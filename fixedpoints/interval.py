@@ -27,6 +27,7 @@ __all__ = ["InBox", "in_box"]
 _SMALL = 1e-8
 
 _STOPPED = "was not searched through: too many boxes, or the budget ran out"
+_OPEN_AT_EVERY_SCALE = "stays open at every scale, as a curve of fixed points would"
 
 #: Sides of boxes at the second look, as parts of those of the searched one, are at least this long.
 _THINNEST = 1e-13
@@ -133,7 +134,7 @@ def _settled(equations: Equations, seen, box: Box, deadline: float) -> tuple[lis
     for hull in _clusters(seen.open):
         small = all(b - a <= _SMALL * (d - c) for (a, b), (c, d) in zip(hull, box, strict=True))
         if not small:
-            left.append((hull, _STOPPED))
+            left.append((hull, _OPEN_AT_EVERY_SCALE if seen.finished else _STOPPED))
             continue
         found, still = settled(equations, _thickened(hull, box), deadline)
         zeros += [z for z in found if not any(z.same(other) for other in zeros)]

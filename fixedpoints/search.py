@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from fixedpoints.boxes.branches import independent
-from fixedpoints.boxes.degenerate import settled
+from fixedpoints.boxes.degenerate import belongs, settled
 from fixedpoints.boxes.equations import Box, Equations, equations_of, ranges_of, velocity
 from fixedpoints.boxes.krawczyk import Zero, certified
 from fixedpoints.boxes.ranges import NoRangeError
@@ -18,7 +18,10 @@ from fixedpoints.newton import converged, crossings, starts, vanishing
 from fixedpoints.points import Component
 from odesys.system import MapSystem, ODESystem
 
-__all__ = ["Found", "Searched", "search"]
+__all__ = ["DISPUTED", "Found", "Searched", "search"]
+
+#: Why a point is rejected that one of two arithmetics must be wrong about.
+DISPUTED = "floats take this for a fixed point, and ball arithmetic denies it"
 
 _STARTS, _ROUNDS = 128, 12
 
@@ -80,7 +83,7 @@ def search(
     rule = system.field if isinstance(system, ODESystem) else system.map
     judge, rates = _Judge(system, box, deadline, known), velocity(system)
     grid = starts(_STARTS, len(rates), box)
-    rest = independent(rates, judge.vanishing.value(grid))
+    rest = independent(rates)
     if len(rest) < len(rates):
         component = Component(tuple(rates[i] for i in rest), len(rates) - len(rest))
         return Searched((), (), (component,), 0, True)
@@ -146,6 +149,8 @@ class _Judge:
             values, _ = self._equations.values(ranges_of(around))
             for (low, high), name in zip(values, self._equations.symbols, strict=True):
                 if low > 0 or high < 0:
+                    if isinstance(self._checked(point), Found):
+                        return DISPUTED
                     least = (low if low > 0 else -high).str(3, radius=False)
                     return f"the rate of {name} is at least {least} in size all around, small but not zero"
             self._second_looks -= 1
@@ -153,6 +158,8 @@ class _Judge:
             if len(zeros) != 1:
                 return "the Jacobian is singular here, and it could not be proven that the field vanishes"
             zero = zeros[0]
+        if belongs(self._equations, zero) is False:
+            return "the field is undefined here"
         return Found(np.array(zero.location), zero)
 
     def _checked(self, point: np.ndarray) -> Found | str:
@@ -160,6 +167,8 @@ class _Judge:
         with np.errstate(all="ignore"):
             value, slope = self.vanishing.value(x)[:, 0], self.vanishing.slope(x)[:, :, 0]
         sizes = np.abs(slope).max(axis=1, keepdims=True)
+        if not np.isfinite(sizes).all():
+            return "the Jacobian is not finite here"
         if not sizes.all():
             return (
                 "the field and its Jacobian are zero to all digits here: a plateau cannot be told from a zero"

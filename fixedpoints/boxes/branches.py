@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
 import sympy as sp
+from flint import fmpq, fmpq_mat
 
 from fixedpoints.boxes.singular import Magnitude
-from symbolic.zero import residual
 
 __all__ = ["branches", "independent"]
 
@@ -24,9 +23,6 @@ _MOST_CHOICES = 64
 
 #: Functions that vanish exactly where their argument does.
 _LIKE_THEIR_ARGUMENT = (Magnitude, sp.tanh, sp.sinh, sp.asinh, sp.atan, sp.erf, sp.asin, sp.atanh)
-
-#: Singular values below this part of the largest make a linear dependence worth a proof.
-_SUSPICIOUS = 1e-9
 
 
 def branches(
@@ -45,24 +41,23 @@ def branches(
     return full, [w for w in minimal if len(w) < len(functions)]
 
 
-def independent(functions: Sequence[sp.Expr], values: np.ndarray) -> tuple[int, ...]:
-    """The numbers of the functions, without those that are proven to be linear combinations of the others.
-
-    Args:
-        functions: n expressions.
-        values: theirs at more than n points in general position, shape (n, m).
-    """
-    values = values[:, np.isfinite(values).all(axis=0)]
-    small = np.abs(values).max(axis=1, initial=0.0) < _SUSPICIOUS
-    kept = [i for i, f in enumerate(functions) if f != 0 and not (small[i] and residual(f) == 0)]
-    while len(kept) > 1:
-        weights = _dependence(values[kept])
-        if weights is None:
-            break
-        if residual(sp.Add(*(w * functions[i] for w, i in zip(weights, kept, strict=True)))) != 0:
-            break
-        kept.pop(max(k for k, w in enumerate(weights) if w != 0))
-    return tuple(kept)
+def independent(functions: Sequence[sp.Expr]) -> tuple[int, ...]:
+    """The numbers of the functions without those that are linear combinations of earlier ones, term by term."""
+    terms: dict[sp.Expr, int] = {}
+    rows = []
+    for function in functions:
+        parts = sp.expand_mul(function).as_coefficients_dict()
+        row = {terms.setdefault(term, len(terms)): c for term, c in parts.items() if c != 0}
+        rows.append(row)
+    matrix = fmpq_mat(
+        [
+            [fmpq(int(c.p), int(c.q)) for row in rows for c in [sp.Rational(row.get(k, 0))]]
+            for k in range(len(terms))
+        ]
+        or [[0] * len(rows)]
+    )
+    reduced, rank = matrix.rref()
+    return tuple(next(j for j in range(len(rows)) if reduced[i, j] != 0) for i in range(rank))
 
 
 def _factors(function: sp.Expr) -> list[sp.Expr]:
@@ -83,16 +78,3 @@ def _core(factor: Any) -> Any:
             factor = factor.args[0]
         else:
             return factor
-
-
-def _dependence(values: np.ndarray) -> list[sp.Rational] | None:
-    """Coefficients of a linear combination of the rows that vanishes, or None."""
-    sizes = np.abs(values).max(axis=1, initial=0.0)
-    if values.shape[1] < len(values) or not sizes.all():
-        return None
-    left, singular, _ = np.linalg.svd(values / sizes[:, None], full_matrices=False)
-    if singular[-1] > _SUSPICIOUS * singular[0]:
-        return None
-    weights = left[:, -1] / sizes
-    weights = weights / np.abs(weights).max()
-    return [sp.Rational(w).limit_denominator(1000) for w in weights]

@@ -105,6 +105,8 @@ def _recognised(equations: Equations, shifted: Equations, hull: Box, centre) -> 
         multiplicity = _multiplicity(equations, shifted, hull, place)
     shown = ", ".join(f"{x} = {value}" for x, value in place.items())
     defined = _defined(equations.conditions, place)
+    if multiplicity is None and defined is False:
+        return _UNDECIDED
     if multiplicity is None or defined is None:
         return f"holds the fixed point {shown}, exactly; whether it is the only one in the box is unresolved"
     if not defined:
@@ -163,7 +165,10 @@ def _is_fold(equations: Equations, shifted: Equations, hull: Box, place) -> bool
     Let w J(c) = 0. For another zero c + d, n-1 rows of f(c + d) = 0 say d = s e with e in a small box, and
     w f(c + d) = s^2/2 sum_i w_i e' H_i e  with the Hessians H_i on the hull; if that is not 0, there is none.
     """
-    jacobian = sp.Matrix(equations.jacobian.applyfunc(lambda e: residual(plain(e).subs(place))))
+    jacobian = equations.jacobian.applyfunc(lambda e: _at(e, place))
+    if jacobian.has(*_SINGULAR):
+        return False
+    jacobian = sp.Matrix(jacobian.applyfunc(residual))
     left = jacobian.T.nullspace(simplify=True)
     if len(left) != 1 or any(residual(e) != 0 for e in left[0].T * jacobian):
         return False

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-import numpy as np
 import sympy as sp
 from flint import arb, arb_mat, ctx, fmpq
 
 from fixedpoints.boxes.branches import branches, independent
 from fixedpoints.boxes.ranges import Program, Range
 from fixedpoints.boxes.singular import Condition, Kind, cases, conditions, prepared, without_poles
-from fixedpoints.newton import spread
 from odesys.system import MapSystem, ODESystem
 from symbolic.zero import exact
 
@@ -174,7 +172,7 @@ def task_in(system: ODESystem | MapSystem, box: Box) -> Task:
     real = {x: sp.Symbol(x.name, real=True) for x in rule.state}
     symbols = tuple(real.values())
     functions = [prepared(f.xreplace(real)) for f in velocity(system)]
-    functions = [functions[i] for i in independent(functions, _sampled(functions, symbols, box))]
+    functions = [functions[i] for i in independent(functions)]
 
     # Tests of existence reach a little beyond the box, and what they rest on must hold there too.
     reach = widened(box)
@@ -245,13 +243,6 @@ def ranges_of(box: Box) -> list[Range]:
 
 def _expressions(group: Sequence[Condition]) -> list[sp.Expr]:
     return [condition.expression for condition in group]
-
-
-def _sampled(functions: Sequence[sp.Expr], symbols: Sequence[sp.Symbol], box: Box) -> np.ndarray:
-    """The functions' values at points in general position, shape (n, m)."""
-    program, points = Program(functions, symbols), spread(3 * len(symbols) + 5, box)
-    values = [program([(arb(x), arb(x)) for x in point]) for point in points.T.tolist()]
-    return np.array([[float(low) for low, _ in row] for row in values]).T
 
 
 def _ball(number: sp.Rational) -> Any:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 import sympy as sp
+from flint import arb
 
 import fixedpoints.interval
 from fixedpoints.boxes.equations import Equations
@@ -195,6 +196,13 @@ def test_functions_without_ranges_are_searched():
     assert found.certificate.kind == "unknown"
 
 
+def test_a_zero_on_a_jump_is_found_and_not_judged():
+    # floor(x) = x/2 on [0, 1) at 0, where the floor jumps.
+    found = find(flow(sp.floor(x) - x / 2), box={"x": (-0.5, 0.5)})
+    assert [(p.location, p.stability) for p in found.points] in ([({"x": 0.0}, "undecided")], [])
+    assert found.certificate.kind == "unknown"
+
+
 def test_plateaus_are_rejected_with_the_reason():
     found = find(flow(x * sp.exp(-(x**2)) + sp.exp(-2 * x**2) / 2))
     assert len(found.points) == 1
@@ -236,6 +244,15 @@ def test_a_root_that_is_lost_is_missed(monkeypatch):
     assert found.certificate.kind == "unknown"
     assert "a numerical search met fixed points that the proof did not" in found.certificate.reason
     assert len(found.points) == 3
+
+
+def test_arithmetic_that_denies_a_root_is_contradicted(monkeypatch):
+    # A fault is planted in the bounds themselves: the field seems to lie between 1 and 2 everywhere.
+    monkeypatch.setattr(Equations, "values", lambda self, ranges: ([(arb(1), arb(2))], []))
+    found = find(flow(sp.exp(x) + x - 2.7), box={"x": (0, 1)})
+    assert found.certificate.kind == "unknown"
+    assert "a numerical search met fixed points that the proof did not" in found.certificate.reason
+    assert any("ball arithmetic denies it" in reason for _, reason in found.rejected)
 
 
 def test_the_same_answer_in_every_process():

@@ -179,11 +179,6 @@ def test_what_lies_outside_the_box_is_not_named():
     assert found.excluded == ()
 
 
-def test_a_rate_that_is_zero_in_disguise():
-    found = inside((sp.sin(x) ** 2 + sp.cos(x) ** 2 - 1, y - sp.exp(x)), (-1, 1), (-1, 3))
-    assert [(c.equations, c.dimension) for c in found.components] == [((y - sp.exp(x),), 1)]
-
-
 def test_kinks_are_no_obstacle():
     # 1 - x + max(0, y) = 0 and max(0, x) = y + |y|: y = x - 1 > 0 and x = 2 y, by cases.
     found = inside((1 - x + sp.Max(0, y), -y + sp.Max(0, x) - sp.Abs(y)), (-5, 5), (-5, 5))
@@ -261,6 +256,13 @@ def test_a_curve_of_fixed_points_that_is_not_seen_as_one_stays_open():
     found = inside((sp.sin(x + y) - sp.exp(x + y) + 1, sp.sin(2 * x + 2 * y)), (-3, 3), (-3, 3), budget=1.0)
     assert not complete(found)
     assert found.unresolved
+
+
+def test_rates_in_an_odd_proportion_leave_a_component():
+    # A <-> B in volumes of 0.3 and 0.7: the rates are proportional, with numbers that are no short fractions.
+    rate = sp.tanh(x) - 2 * sp.tanh(y)
+    found = inside((-rate / 0.3, rate / 0.7), (-1, 1), (-1, 1))
+    assert [c.dimension for c in found.components] == [1]
 
 
 def test_a_hidden_root_is_never_denied(monkeypatch):

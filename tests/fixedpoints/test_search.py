@@ -82,6 +82,12 @@ def test_a_double_zero_is_recognised():
     assert found.found[0].zero.multiplicity == 2
 
 
+def test_a_zero_beyond_the_edge_of_the_domain_is_none():
+    # max(x, 0)^(3/2) + x + 1 vanishes at -1, where x^(3/2) is no real number.
+    found = search(system(x**1.5 + x + 1))
+    assert found.found == ()
+
+
 def test_points_on_a_curve_of_zeros_are_rejected():
     found = search(system(sp.sin(x + y) - sp.exp(x + y) + 1, sp.sin(2 * x + 2 * y)), ((-1.0, 1.0),) * 2)
     assert found.found == ()
