@@ -128,7 +128,8 @@ def _interval(interval: tuple[float, float]) -> tuple[float, float]:
 
 
 def _poles(f: sp.Expr, x: sp.Symbol, low: float, high: float) -> tuple[float, ...]:
-    _, denominator = quotient(f, [x])
+    # A rational rule is in lowest terms already.
+    _, denominator = sp.fraction(f) if f.is_rational_function(x) else quotient(f, [x])
     return tuple(
         sorted(
             float(root)
