@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from flint import fmpq
 
-from fixedpoints.near.balls import Number, as_float, is_exact, shown, sign
+from fixedpoints.near.balls import SLACK, Number, as_float, is_exact, shown, sign
 from fixedpoints.near.centre_manifold import NotSemisimpleError, along, focal_values, kernel, on_centre_plane
 from fixedpoints.near.conserved import decide, found_integrals, is_semisimple
 from fixedpoints.near.continuum import is_on_a_set
@@ -29,7 +29,7 @@ from fixedpoints.near.one_state import (
     towards,
     word,
 )
-from fixedpoints.near.spectrum import MOST_EXACT, SLACK, Spectrum
+from fixedpoints.near.spectrum import MOST_EXACT, Spectrum
 
 __all__ = ["UNDECIDED", "Nature", "Question", "nature"]
 
@@ -147,7 +147,7 @@ def _first_term(question: Question, kind: str, k: int, g: Number, direction: Seq
     }[kind].format(f"{shown(g)} s^{k} + ...")
     reason = f"on the centre manifold, along {along_}: {change}"
     unstable, _, stable = question.dims
-    if question.is_gradient:
+    if question.is_gradient and kind != "flip":
         falls, rises = k % 2 == 0 or as_float(g) > 0, k % 2 == 0 or as_float(g) < 0
         found = _of_loss(question, LossNear(falls, rises, minimum=not falls), reason)
         if found is not None:
@@ -203,7 +203,7 @@ def _conserved(question: Question) -> Nature | None:
             f"asymptotically stable on each leaf of constant {which.removeprefix('conserved ')}; "
             "neighbouring leaves have their own fixed points",
         )
-    if len(local.at) == 2 and not local.is_map:
+    if len(local.at) == 2 and not local.is_map and spectrum.count("turning"):
         return Nature("centre", f"strict extremum of the {which}, so that all orbits nearby are closed")
     return Nature("stable, not asymptotically", f"strict extremum of the {which} on the centre directions")
 

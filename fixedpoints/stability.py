@@ -19,9 +19,9 @@ from fixedpoints.near.balls import BITS, is_exact, rank, vanishes
 from fixedpoints.near.conserved import given_integrals
 from fixedpoints.near.gradient import check_loss, hessian_index, is_gradient
 from fixedpoints.near.jets import NotSmoothError
-from fixedpoints.near.local import FLOAT_ERROR, Located, located, rule_and_numbers
+from fixedpoints.near.local import Located, located, rule_and_numbers
 from fixedpoints.near.one_state import word
-from fixedpoints.near.spectrum import MOST_EXACT, SLACK, Eigenvalue, Spectrum, planar, spectrum
+from fixedpoints.near.spectrum import MOST_EXACT, Eigenvalue, Spectrum, planar, spectrum
 from fixedpoints.nonhyperbolic import Nature, Question, nature
 from fixedpoints.points import FixedPoint
 from odesys.system import MapSystem, ODESystem
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["classify"]
 
 _GRADES = {
-    "exact": "in exact arithmetic",
+    "exact": "exactly",
     "digits": "to some 60 digits",
     "rounding": "within the rounding errors of its floats",
 }
@@ -105,8 +105,8 @@ def _spectra(place: Located) -> tuple[Spectrum, str]:
     _, slopes = place.nominal.slopes()
     nominal = seen = spectrum(slopes, is_map=is_map)
     if place.has_floats:
-        _, bounded = place.loosened(FLOAT_ERROR).slopes()
-        _, loose = place.loosened(SLACK).slopes()
+        _, bounded = place.bounded.slopes()
+        _, loose = place.loose.slopes()
         seen = spectrum(bounded, is_map=is_map, loose=loose)
     if seen.boundary != nominal.boundary:
         return seen, "rounding"
@@ -116,7 +116,7 @@ def _spectra(place: Located) -> tuple[Spectrum, str]:
 
 def _is_gradient(place: Located) -> bool:
     """Asks the symbolic proof only where the Jacobian at the point does not deny it."""
-    _, slopes = place.loosened(SLACK).slopes()
+    _, slopes = place.loose.slopes()
     n = len(slopes)
     return all(vanishes(slopes[i][j] - slopes[j][i]) for i in range(n) for j in range(i)) and is_gradient(
         place.nominal.rule
@@ -129,7 +129,7 @@ def _nature(place: Located, seen: Spectrum, grade: str, given, descends: bool) -
     return nature(
         Question(
             place.nominal,
-            place.loosened(SLACK),
+            place.loose,
             seen,
             grade,
             place.has_floats,
@@ -146,7 +146,7 @@ def _hyperbolic(place: Located, seen: Spectrum) -> Nature:
         attracts = (stable == 1, stable == 1)
         return Nature(word(attracts), "", attracts)
     if n == 2 and not is_map:
-        _, slopes = place.loosened(SLACK).slopes()
+        _, slopes = place.loose.slopes()
         signs = planar(slopes, loose=place.has_floats)
         if signs.determinant < 0:
             return Nature("saddle", "")
@@ -165,7 +165,8 @@ def _evidence(seen: Spectrum, found: Nature, grade: str, place: Located, descend
     listed = ", ".join(_shown(e) for e in seen.eigenvalues)
     sentence = f"{sort}{'s' if len(seen.eigenvalues) > 1 else ''} {listed}"
     if seen.dims[1]:
-        sentence += f" ({_GRADES[grade]}): the linearisation does not decide"
+        exactly = "exactly, for the floats as they are" if grade == "exact" and place.has_floats else ""
+        sentence += f" ({exactly or _GRADES[grade]}): the linearisation does not decide"
     if found.reason:
         sentence += f"; {found.reason}"
     if descends:

@@ -14,6 +14,8 @@ import sympy as sp
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
 __all__ = [
+    "FLOAT_ERROR",
+    "SLACK",
     "BITS",
     "Matrix",
     "Number",
@@ -43,6 +45,12 @@ Matrix = list[list[Number]]
 
 #: Working precision, in bits: about 77 digits.
 BITS = 256
+
+#: The relative error that a float coefficient may carry; what bounds allow for.
+FLOAT_ERROR = 2.0**-52
+
+#: Relative size below which quantities made of floats count as zero, much larger than that; for decisions.
+SLACK = 2.0**-40
 
 
 def as_rational(number: sp.Expr | int | float) -> fmpq:

@@ -10,8 +10,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import sympy as sp
@@ -19,6 +18,8 @@ from flint import arb, ctx, fmpq
 
 from fixedpoints.near.balls import (
     BITS,
+    FLOAT_ERROR,
+    SLACK,
     Matrix,
     Number,
     as_ball,
@@ -41,10 +42,7 @@ from odesys.system import MapSystem, ODESystem, by_name
 from symbolic.field import IteratedMap, VectorField
 from symbolic.zero import is_zero
 
-__all__ = ["FLOAT_ERROR", "REACH", "Local", "Located", "located", "rule_and_numbers"]
-
-#: The relative error that a float coefficient may carry.
-FLOAT_ERROR = 2.0**-52
+__all__ = ["REACH", "Local", "Located", "located", "rule_and_numbers"]
 
 #: How far the floats of a point may lie from the fixed point: relative to its largest coordinate, and in the
 #: units of the state for points at the origin.
@@ -99,6 +97,10 @@ class Local:
 
     def slopes(self) -> tuple[list[Number], Matrix]:
         """phi(x*) and its Jacobian there."""
+        return self._slopes
+
+    @cached_property
+    def _slopes(self) -> tuple[list[Number], Matrix]:
         jets = self.expansion(1)
         return [jet.value for jet in jets], [[jet[j,] for j in range(len(jets))] for jet in jets]
 
@@ -126,9 +128,15 @@ class Located:
     residual: float
     has_floats: bool
 
-    def loosened(self, error: float) -> Local:
-        """The rule with floats uncertain by a relative error, and the point as uncertain as that makes it."""
-        return _loosened(self.nominal, error) if self.has_floats else self.nominal
+    @cached_property
+    def bounded(self) -> Local:
+        """With floats uncertain by `FLOAT_ERROR`, and the point as uncertain as that makes it: for bounds."""
+        return _loosened(self.nominal, FLOAT_ERROR) if self.has_floats else self.nominal
+
+    @cached_property
+    def loose(self) -> Local:
+        """The same with `SLACK`: for decisions."""
+        return _loosened(self.nominal, SLACK) if self.has_floats else self.nominal
 
 
 def rule_and_numbers(
@@ -268,13 +276,13 @@ def _settled(local: Local, given: list, must_be_exact: bool, enclosure) -> tuple
         return local.at
     if must_be_exact:
         raise _refusal(local, value, "Its coordinates are exact, so phi must vanish exactly.")
-    snapped = _snapped(local)
-    if snapped is not None:
-        return snapped
     for step in (newton_step, shortest_step):
         found = iterated(local, step)
-        if found is not None and _near(local.at, found, enclosure, local.rule):
-            return found
+        if found is not None and _near(local, found, enclosure):
+            return _snapped(local, found, 2.0**-50, 0.0) or found
+    snapped = _snapped(local, local.at, *REACH)
+    if snapped is not None and _near(local, snapped, enclosure):
+        return snapped
     if enclosure is not None:
         box = tuple(_hull(*enclosure[name]) for name in local.rule.names)
         if all(vanishes(v) for v in replace(local, at=box).value()):
@@ -311,28 +319,32 @@ def _elsewhere(local: Local) -> str:
     return f"Newton's method from there leads to {_named(local.rule, found)}, {gap:.3g} away; classify that."
 
 
-def _near(at: Sequence[Number], found: Sequence[Number], enclosure, rule) -> bool:
-    size = max(abs(as_float(x)) for x in at)
-    for name, a, b in zip(rule.names, at, found, strict=True):
-        if enclosure is not None:
-            if not as_ball(b).overlaps(_hull(*enclosure[name])):
-                return False
-        elif abs(as_float(a) - as_float(b)) > REACH[0] * size + REACH[1]:
-            return False
-    return True
+def _near(local: Local, found: Sequence[Number], enclosure) -> bool:
+    """Whether a fixed point lies in the enclosure or, without one, within reach of the floats."""
+    if enclosure is None:
+        return _within(local, local.at, found, *REACH)
+    return all(
+        as_ball(x).overlaps(_hull(*enclosure[name])) for name, x in zip(local.rule.names, found, strict=True)
+    )
+
+
+def _within(local: Local, a: Sequence[Number], b: Sequence[Number], relative: float, absolute: float) -> bool:
+    size = max(abs(as_float(x)) for x in local.at)
+    return all(
+        abs(as_float(x) - as_float(y)) <= relative * size + absolute for x, y in zip(a, b, strict=True)
+    )
 
 
 def _hull(low: sp.Rational, high: sp.Rational) -> arb:
     return arb(as_rational(low)).union(arb(as_rational(high)))
 
 
-def _snapped(local: Local) -> tuple[Number, ...] | None:
-    """A rational point next to the floats where phi vanishes exactly."""
-    near = tuple(
-        as_rational(sp.Rational(Fraction(as_float(x)).limit_denominator(_LARGEST_DENOMINATOR)))
-        for x in local.at
-    )
-    if not _near(local.at, near, None, local.rule):
+def _snapped(
+    local: Local, start: Sequence[Number], relative: float, absolute: float
+) -> tuple[Number, ...] | None:
+    """A rational point next to the start where phi vanishes exactly."""
+    near = tuple(as_rational(to_rational(x).limit_denominator(_LARGEST_DENOMINATOR)) for x in start)
+    if not _within(local, start, near, relative, absolute):
         return None
     try:
         value = replace(local, at=near).value()

@@ -13,6 +13,7 @@ from fixedpoints.near.jets import NotSmoothError, UndefinedHereError
 from fixedpoints.near.local import Local, rational_location
 from fixedpoints.points import FixedPoint
 from symbolic.roots import RealRoot, real_roots
+from symbolic.zero import exact
 
 __all__ = ["Mark", "attraction", "marks", "point_on_line", "towards", "word"]
 
@@ -85,11 +86,11 @@ def point_on_line(velocity: sp.Expr, x: sp.Symbol, mark: Mark) -> FixedPoint:
 
 def decided_by_signs(local: Local) -> tuple[bool, bool] | None:
     """Attraction from below and above where the velocity phi is rational with rational coefficients."""
-    if local.twice or local.at[0] is None:
+    if local.twice:
         return None
     (x,), (f,) = local.rule.state, local.rule.rhs
     values = {p: sp.Rational(v) for p, v in local.values.items()}
-    velocity = _exact(f.xreplace(values)) - (x if local.is_map else 0)
+    velocity = exact(f.xreplace(values)) - (x if local.is_map else 0)
     if not velocity.is_rational_function(x):
         return None
     try:
@@ -126,10 +127,6 @@ def _holds(mark: Mark, at: sp.Rational | None, local: Local) -> bool:
     ball = local.at[0]
     lower, upper = (fmpq(int(b.p), int(b.q)) for b in (mark.root.lower, mark.root.upper))
     return not (ball < lower or ball > upper) and not is_exact(ball)
-
-
-def _exact(expression: sp.Expr) -> sp.Expr:
-    return expression.xreplace({f: sp.Rational(f) for f in expression.atoms(sp.Float)})
 
 
 def _monic(polynomial: sp.Expr, x: sp.Symbol) -> sp.Expr:

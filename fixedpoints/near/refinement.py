@@ -65,7 +65,9 @@ def iterated(local: Local, step: Step) -> tuple[Number, ...] | None:
             return None
     if not last <= 1e-15 * max(size, 1.0):
         return None
-    return _enclosed(local, here, 8 * last + _TINY * size)
+    box = _enclosed(local, here, 8 * last + _TINY * size)
+    # Steps also vanish where slopes underflow, far from any fixed point.
+    return box if all(vanishes(v) for v in replace(local, at=box).value()) else None
 
 
 def newton_step(value: list[Number], slopes: Matrix) -> list[Number]:

@@ -31,6 +31,7 @@ import numpy as np
 from flint import acb, acb_mat, arb, ctx, fmpq, fmpq_mat
 
 from fixedpoints.near.balls import (
+    SLACK,
     Matrix,
     Number,
     as_ball,
@@ -43,10 +44,7 @@ from fixedpoints.near.balls import (
     widened,
 )
 
-__all__ = ["MOST_EXACT", "SLACK", "Eigenvalue", "Planar", "Spectrum", "planar", "spectrum"]
-
-#: Relative size below which quantities made of floats count as zero; much larger than a float's 2^-52.
-SLACK = 2.0**-40
+__all__ = ["MOST_EXACT", "Eigenvalue", "Planar", "Spectrum", "planar", "spectrum"]
 
 #: Up to this many states the characteristic polynomial of a rational Jacobian is factored.
 MOST_EXACT = 12

@@ -169,6 +169,19 @@ def test_an_enclosure_is_trusted_and_narrowed():
         assert classify(field, {"x": float(at)}, enclosure=bounds).stability == stability
 
 
+def test_floats_mean_the_nearest_fixed_point_not_the_simplest():
+    # 1 is rational and within reach of both; 1 + 1e-9 is the nearer root.
+    field = flow((x - 1) * (x - 1 - sp.Rational(1, 10**9) - sp.Rational(1, 3 * 10**12)))
+    assert classify(field, {"x": 1.0000000010003}).stability == "unstable"
+    assert classify(field, {"x": 1.0000000000001}).location == {"x": 1.0}
+
+
+def test_a_field_that_underflows_does_not_rest():
+    # exp(-1000 x^2) at x = 5 is exp(-25000): zero in floats, not zero.
+    with pytest.raises(NotAFixedPointError, match="not a fixed point"):
+        classify(flow(x * sp.exp(-1000 * x**2)), {"x": 5.0})
+
+
 def test_records_what_it_was_told_and_travels():
     point = classify(flow(x**2), {"x": 0}, multiplicity=2)
     assert point.multiplicity == 2

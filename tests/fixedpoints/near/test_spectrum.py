@@ -109,3 +109,10 @@ def test_many_states():
     seen = of_floats(basis @ np.diag(true) @ basis.T)
     assert (seen.dims, seen.boundary) == ((0, 1, 39), (1, 0, 0))
     assert np.allclose([e.value for e in seen.eigenvalues], true, atol=1e-12)
+
+
+def test_a_real_part_far_below_the_first_precision_is_found():
+    # (l^2 - 2 e l + 1)(l + 1) with e = 10^-60: isolation starts with some 38 digits.
+    e = fmpq(1, 10**60)
+    rows = [[fmpq(0), fmpq(1), fmpq(0)], [fmpq(0), fmpq(0), fmpq(1)], [fmpq(-1), 2 * e - 1, 2 * e - 1]]
+    assert spectrum(rows, is_map=False).dims == (2, 0, 1)
