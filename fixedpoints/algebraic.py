@@ -16,7 +16,7 @@ from symbolic.field import IteratedMap, VectorField
 from symbolic.varieties.deadline import BudgetExceeded, Deadline
 from symbolic.varieties.form import NotAlgebraic, PolynomialForm, polynomial_form
 from symbolic.varieties.points import AlgebraicPoint, avoids
-from symbolic.varieties.polynomials import never_zero
+from symbolic.varieties.polynomials import Exponents, never_zero
 from symbolic.varieties.states import Coordinate
 from symbolic.varieties.variety import PolynomialSystem, Variety, solve
 from symbolic.zero import exact
@@ -68,11 +68,8 @@ def exact_points(
         deadline: until when an answer is wanted.
         written: what becomes a coordinate in `location`: `float` or `Coordinate.expression`.
     """
-    form = polynomial_form(rhs, state)
-    polynomials = [[p.as_dict() for p in group] for group in (form.equations, form.nonzero)]
-    system = PolynomialSystem(
-        len(form.unknowns), *(tuple(map(_integers, group)) for group in polynomials), form.signs
-    )
+    form = polynomial_form(rhs, state, deadline=deadline)
+    system = PolynomialSystem(len(form.unknowns), form.equations, form.nonzero, form.signs)
     variety = solve(system, deadline)
     places = _places(form, variety)
     points = tuple(_point(form, point, place, bounds, written) for point, place, bounds in places)
@@ -87,14 +84,11 @@ def exact_points(
 
 def poles(form: PolynomialForm) -> tuple[sp.Expr, ...]:
     """Where the field has poles: expressions of the states that vanish there."""
-    letters = {s.unknowns[0]: s.state for s in form.states if s.kind == "power"}
-    found = []
-    for polynomial in form.nonzero:
-        expression = polynomial.as_expr()
-        signs = (*form.signs, *map(sign_of, polynomial.gens[len(form.signs) :]))
-        if not never_zero(_terms(polynomial), signs) and not _is_definite(polynomial):
-            found.append(letters.get(expression, expression.xreplace(form.meanings)))
-    return tuple(dict.fromkeys(found))
+    bases = {form.meanings[s.unknowns[0]]: s.state for s in form.states if s.kind == "power"}
+    signs = (*form.signs, *map(sign_of, form.parameters))
+    possible = [p for p in form.nonzero if not never_zero(p.items(), signs) and not _is_definite(p)]
+    expressions = [form.expression(p) for p in possible]
+    return tuple(dict.fromkeys(bases.get(e, e) for e in expressions))
 
 
 def sign_of(symbol: sp.Symbol) -> str:
@@ -196,10 +190,7 @@ def _point(
 
 def _component(form: PolynomialForm, equations: Sequence[dict], dimension: int) -> Component:
     """The component's equations in the states, without those that always hold."""
-    expressions = [
-        sp.factor_terms(sp.Poly.from_dict(e, *form.unknowns).as_expr().xreplace(form.meanings))
-        for e in equations
-    ]
+    expressions = [sp.factor_terms(form.expression(e)) for e in equations]
     plain = all(s.kind == "plain" for s in form.states) and not form.kinks
     kept = [e for e in expressions if plain or sp.simplify(e) != 0]
     return Component(tuple(sorted(kept, key=sp.default_sort_key)), dimension)
@@ -241,17 +232,11 @@ def _with_residuals(system: ODESystem | MapSystem, found: FixedPoints) -> FixedP
     )
 
 
-def _integers(polynomial: dict) -> dict[tuple[int, ...], int]:
-    return {tuple(map(int, m)): int(c) for m, c in polynomial.items() if c}
-
-
-def _terms(polynomial: sp.Poly) -> list[tuple[tuple[int, ...], int]]:
-    return list(_integers(polynomial.as_dict()).items())
-
-
-def _is_definite(polynomial: sp.Poly) -> bool:
+def _is_definite(polynomial: Exponents) -> bool:
     """Whether a polynomial of one unknown has no real root."""
-    inside = [g for g in polynomial.gens if polynomial.has(g)]
+    inside = {i for exponents in polynomial for i, e in enumerate(exponents) if e}
     if len(inside) != 1:
         return False
-    return sp.Poly(polynomial.as_expr(), inside[0]).count_roots() == 0
+    (i,) = inside
+    x = sp.Symbol("x")
+    return sp.Poly.from_dict({(m[i],): c for m, c in polynomial.items()}, x).count_roots() == 0

@@ -67,7 +67,8 @@ def audited(
     A point that is simple at numbers is simple for all parameters but exceptional ones.
     """
     simple: set[int] = set()
-    for k, numbers in enumerate(_samples(parameters)):
+    ordinary = (n for n in _samples(parameters) if not any(_holds(e, n) for e in found.exceptions))
+    for k, numbers in enumerate(ordinary):
         if k >= _LEAST_SAMPLES and len(simple) == len(found.points):
             break
         there = exact_points([f.xreplace(numbers) for f in rhs], state, deadline, Coordinate.expression)

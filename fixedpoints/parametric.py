@@ -60,16 +60,13 @@ def generic_points(
     rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol], deadline: Deadline
 ) -> FixedPoints:
     """The zeros for all parameters but exceptional ones; args and errors as in `parametric_points`."""
-    form = polynomial_form(rhs, state, parameters)
+    form = polynomial_form(rhs, state, parameters, deadline)
     # The ring's last unknown is spare, as `ideals` wants it.
     symbols = (*form.unknowns, *parameters, sp.Dummy("spare"))
     context = ring([f"x{i}" for i in range(len(symbols))])
     signs = (*form.signs, *map(sign_of, parameters), "")
     equations, nonzero = (
-        [
-            normal(context.from_dict({(*map(int, m), 0): int(c) for m, c in p.as_dict().items() if c}))
-            for p in group
-        ]
+        [normal(context.from_dict({(*m, 0): c for m, c in p.items()})) for p in group]
         for group in (form.equations, form.nonzero)
     )
     try:

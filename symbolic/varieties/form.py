@@ -19,6 +19,8 @@ from typing import Any
 
 import sympy as sp
 
+from symbolic.varieties.deadline import Deadline
+from symbolic.varieties.polynomials import Exponents, distinct
 from symbolic.varieties.quotients import NotAlgebraic, Quotients
 from symbolic.zero import exact
 
@@ -48,8 +50,9 @@ class PolynomialForm:
     Args:
         unknowns: the letters; for each, `signs` says "positive", "nonnegative" or "", and `meanings` what it
             stands for in terms of the states.
-        equations: polynomial numerators and relations, as many as unknowns.
-        nonzero: polynomials in the unknowns that are zero where the field has a pole.
+        parameters: symbols that the coefficients may hold.
+        equations: polynomial numerators and relations, as many as unknowns, in unknowns and parameters.
+        nonzero: polynomials that are zero where the field has a pole.
         states: how each state is written.
         kinks: unknowns at whose zeros the substitution is not smooth.
         undefined: relations between the states under which the field is not a real number.
@@ -58,15 +61,26 @@ class PolynomialForm:
     unknowns: tuple[sp.Symbol, ...]
     signs: tuple[str, ...]
     meanings: dict[sp.Symbol, sp.Expr]
-    equations: tuple[sp.Poly, ...]
-    nonzero: tuple[sp.Poly, ...]
+    parameters: tuple[sp.Symbol, ...]
+    equations: tuple[Exponents, ...]
+    nonzero: tuple[Exponents, ...]
     states: tuple[StateForm, ...]
     kinks: frozenset[sp.Symbol] = frozenset()
     undefined: tuple[sp.Basic, ...] = ()
 
+    def expression(self, polynomial: Exponents) -> sp.Expr:
+        """A polynomial in the unknowns, and perhaps parameters, in terms of the states."""
+        letters = [*self.unknowns, *self.parameters]
+        size = len(next(iter(polynomial), letters))
+        zero = {(0,) * size: 0}
+        return sp.Poly.from_dict(dict(polynomial) or zero, *letters[:size]).as_expr().xreplace(self.meanings)
+
 
 def polynomial_form(
-    rhs: Sequence[sp.Expr], state: Sequence[sp.Symbol], parameters: Sequence[sp.Symbol] = ()
+    rhs: Sequence[sp.Expr],
+    state: Sequence[sp.Symbol],
+    parameters: Sequence[sp.Symbol] = (),
+    deadline: Deadline | None = None,
 ) -> PolynomialForm:
     """The polynomial system whose wanted solutions are the zeros of the right-hand sides.
 
@@ -74,7 +88,9 @@ def polynomial_form(
         rhs: n expressions f; a float is the rational that it is.
         state: the n unknowns x.
         parameters: symbols that stay; the polynomials have coefficients in them.
+        deadline: until when; by default there is no end.
     Raises:
+        BudgetExceeded: the time is over.
         NotAlgebraic: some function of the state is not known to become polynomial, a state occurs in ways
             that do not go together, or a transcendental constant cannot be divided out.
     """
@@ -86,23 +102,16 @@ def polynomial_form(
         atoms.scan(f)
     letters = _Letters(atoms)
     translated = [letters.write(f) for f in written]
-    form = letters.form(translated, tuple(real.get(p, p) for p in parameters))
+    form = letters.form(translated, tuple(real.get(p, p) for p in parameters), deadline)
     return _renamed(form, given)
 
 
 def _renamed(form: PolynomialForm, names: dict[sp.Symbol, sp.Symbol]) -> PolynomialForm:
     """With the user's symbols in the place of real ones."""
-
-    def polynomials(group: tuple[sp.Poly, ...]) -> tuple[sp.Poly, ...]:
-        return tuple(
-            sp.Poly.from_dict(p.as_dict(), *(names.get(g, g) for g in p.gens), domain=sp.ZZ) for p in group
-        )
-
     return replace(
         form,
         meanings={u: meaning.xreplace(names) for u, meaning in form.meanings.items()},
-        equations=polynomials(form.equations),
-        nonzero=polynomials(form.nonzero),
+        parameters=tuple(names.get(p, p) for p in form.parameters),
         states=tuple(
             replace(s, state=names.get(s.state, s.state), unit=s.unit.xreplace(names)) for s in form.states
         ),
@@ -342,10 +351,12 @@ class _Letters:
             self.kinks.add(letter)
         return self._roots[key]
 
-    def form(self, translated: Sequence[sp.Expr], parameters: tuple[sp.Symbol, ...]) -> PolynomialForm:
+    def form(
+        self, translated: Sequence[sp.Expr], parameters: tuple[sp.Symbol, ...], deadline: Deadline | None
+    ) -> PolynomialForm:
         unknowns = tuple(self.meanings)
         constants = tuple(self.constants.values())
-        quotients = Quotients((*unknowns, *parameters, *constants))
+        quotients = Quotients((*unknowns, *parameters, *constants), deadline)
         equations, nonzero = [], []
         for expression in (*translated, *self.relations):
             numerator, denominator = quotients.of(expression)
@@ -356,8 +367,9 @@ class _Letters:
             unknowns,
             tuple(self.signs.values()),
             self.meanings,
+            parameters,
             tuple(quotients.without(p, unknowns, constants, hidden) for p in equations),
-            tuple(dict.fromkeys(quotients.without(p, unknowns, constants, hidden) for p in nonzero)),
+            tuple(quotients.without(p, unknowns, constants, hidden) for p in distinct(nonzero)),
             tuple(self.states.values()),
             frozenset(self.kinks),
             tuple(r for r in dict.fromkeys(self.undefined) if r != sp.false),

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 from symbolic.varieties.deadline import Deadline, TooLargeError
 from symbolic.varieties.polynomials import normal, ring, transported, unknowns_of
 
-__all__ = ["contains", "free_places", "groebner", "is_everything", "leading_coefficients", "saturated"]
+__all__ = [
+    "contains",
+    "free_places",
+    "groebner",
+    "is_everything",
+    "leading_coefficients",
+    "saturated",
+    "smallest_meeting",
+]
 
 #: What a basis may hold, and how many terms and bits a member may have, where only short steps are allowed.
 _SHORT = (60, 400, 6000)
@@ -57,11 +64,24 @@ def is_everything(basis: Sequence[Any]) -> bool:
 def free_places(basis: Sequence[Any], places: Sequence[int]) -> tuple[int, ...]:
     """A largest set of unknowns of which no leading monomial is made: its size is the ideal's dimension."""
     supports = [frozenset(i for i, e in enumerate(p.monomial(0)) if e) for p in basis]
-    for size in range(len(places), 0, -1):
-        for chosen in combinations(places, size):
-            if not any(support <= set(chosen) for support in supports):
-                return chosen
-    return ()
+    met = smallest_meeting(supports)
+    return tuple(i for i in places if i not in met)
+
+
+def smallest_meeting(supports: Sequence[frozenset[int]]) -> frozenset[int]:
+    """A smallest set that meets all the given ones, none of which is empty."""
+    best = frozenset().union(*supports)
+
+    def search(chosen: frozenset[int], left: list[frozenset[int]]) -> None:
+        nonlocal best
+        if not left:
+            best = min(best, chosen, key=len)
+        elif len(chosen) + 1 < len(best):
+            for i in sorted(min(left, key=lambda s: (len(s), sorted(s)))):
+                search(chosen | {i}, [s for s in left if i not in s])
+
+    search(frozenset(), sorted(supports, key=sorted))
+    return best
 
 
 def leading_coefficients(basis: Sequence[Any], dependent: Sequence[int], free: Sequence[int]) -> list[Any]:

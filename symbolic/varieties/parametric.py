@@ -189,26 +189,15 @@ class GenericSolver:
         used: tuple[Any, ...],
         nonzero: tuple[Any, ...],
     ) -> Generic:
-        leading = [self._power(p, places) for p in members]
-        free = 0
-        for size in range(1, len(places) + 1):
-            if self._independent(leading, places, size):
-                free = size
+        powers = [self._power(p, places) for p in members]
+        met = ideals.smallest_meeting([frozenset(k for k, e in enumerate(m) if e) for m in powers])
+        free = len(places) - len(met)
         members = sorted(members, key=lambda p: (len(self.unknowns(p)), p.total_degree(), str(p)))
         return Generic(solved, tuple(members), (*used, *members), nonzero, free)
 
     def _power(self, polynomial: Any, places: tuple[int, ...]) -> tuple[int, ...]:
         """The lexicographic leading monomial in the unknowns that are left."""
         return max(tuple(int(m[i]) for i in places) for m in polynomial.monoms())
-
-    def _independent(self, leading: list[tuple[int, ...]], places: tuple[int, ...], size: int) -> bool:
-        from itertools import combinations
-
-        supports = [{k for k, e in enumerate(m) if e} for m in leading]
-        return any(
-            not any(support <= set(chosen) for support in supports)
-            for chosen in combinations(range(len(places)), size)
-        )
 
 
 def coefficients(polynomial: Any, i: int) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = [
     "Exponents",
+    "distinct",
     "evaluate",
     "factored",
     "factored_univariate",
@@ -44,6 +45,16 @@ def transported(polynomial: Any) -> dict[tuple[int, ...], int]:
 def unknowns_of(polynomial: Any) -> frozenset[int]:
     """The places of the unknowns that occur."""
     return frozenset(i for i, degree in enumerate(polynomial.degrees()) if degree > 0)
+
+
+def distinct(polynomials: Iterable[Any]) -> list[Any]:
+    """The normal associates of those that are not zero, each once."""
+    found: list[Any] = []
+    for polynomial in polynomials:
+        member = normal(polynomial)
+        if not member.is_zero() and member not in found:
+            found.append(member)
+    return found
 
 
 def normal(polynomial: Any) -> Any:

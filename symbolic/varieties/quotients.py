@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import sympy as sp
 
+from symbolic.varieties.deadline import Deadline
 from symbolic.varieties.polynomials import factored, normal, ring, transported, unknowns_of
 
 __all__ = ["NotAlgebraic", "Quotients"]
@@ -17,10 +19,16 @@ class NotAlgebraic(ValueError):
 
 
 class Quotients:
-    """Quotients of polynomials in fixed symbols."""
+    """Quotients of polynomials in fixed symbols.
 
-    def __init__(self, symbols: Sequence[sp.Symbol]):
+    Args:
+        symbols: all that may occur.
+        deadline: until when; by default there is no end.
+    """
+
+    def __init__(self, symbols: Sequence[sp.Symbol], deadline: Deadline | None = None):
         self.symbols = tuple(symbols)
+        self._deadline = deadline or Deadline(inf)
         self._ring = ring([f"x{i}" for i in range(len(self.symbols))])
         one = self._constant(1)
         self._known: dict[sp.Expr, tuple[Any, Any]] = {
@@ -47,8 +55,8 @@ class Quotients:
         unknowns: tuple[sp.Symbol, ...],
         constants: tuple[sp.Symbol, ...],
         hidden: Mapping[sp.Symbol, sp.Expr],
-    ) -> sp.Poly:
-        """The polynomial for SymPy, over the rest of the symbols, without factors of constants alone.
+    ) -> dict[tuple[int, ...], int]:
+        """The polynomial in the rest of the symbols, constants being last, without factors of constants alone.
 
         Raises:
             NotAlgebraic: a constant does not divide out.
@@ -64,14 +72,14 @@ class Quotients:
                     )
                 kept = kept * (factor**exponent if inside or not met else 1)
             polynomial = kept
-        rest = tuple(s for s in self.symbols if s not in constants)
-        terms = {m[: len(rest)]: c for m, c in transported(normal(polynomial)).items()}
-        return sp.Poly.from_dict(terms or {(0,) * len(rest): 0}, *rest, domain=sp.ZZ)
+        rest = len(self.symbols) - len(constants)
+        return {m[:rest]: c for m, c in transported(normal(polynomial)).items()}
 
     def _constant(self, value: int) -> Any:
         return self._ring.from_dict({(0,) * len(self.symbols): value})
 
     def _quotient(self, e: sp.Expr) -> tuple[Any, Any]:
+        self._deadline.check()
         if e.is_Rational:
             return self._constant(int(e.p)), self._constant(int(e.q))
         if isinstance(e, sp.Add):

@@ -17,9 +17,11 @@ from symbolic.varieties import ideals
 from symbolic.varieties.audit import sturm_count
 from symbolic.varieties.curves import curve_key, plane_curve
 from symbolic.varieties.deadline import Deadline
+from symbolic.varieties.linear import solve_linear
 from symbolic.varieties.matching import Projections, real_points
 from symbolic.varieties.numbers import AlgebraicNumber, fraction_number
 from symbolic.varieties.polynomials import (
+    distinct,
     factored,
     linear_root,
     never_zero,
@@ -79,7 +81,7 @@ class Solver:
     def solve(self, equations: Iterable[Any], places: Sequence[int]) -> list[Part]:
         """All solutions of a system in some of the unknowns."""
         self.deadline.check()
-        members = _distinct(equations)
+        members = distinct(equations)
         if any(p.is_constant() for p in members):
             return []
         parts = [Part((), 0, (PartialPoint({}, 1, 1),), 1)]
@@ -110,12 +112,18 @@ class Solver:
             return [Part((), len(places))]
         if len(places) == 1:
             return self._line(members, places[0])
-        for k, polynomial in enumerate(members):
-            factors = self.split(polynomial)
-            if not factors:
-                return []
-            if len(factors) > 1 or factors[0][1] > 1 or factors[0][0] != polynomial:
-                rest = members[:k] + members[k + 1 :]
+        if all(p.total_degree() == 1 for p in members):
+            return self._linear(members, places)
+        choices = [self.split(polynomial) for polynomial in members]
+        if not all(choices):
+            return []
+        whole = [p for p, factors in zip(members, choices, strict=True) if factors == [(p, 1)]]
+        for k, factors in enumerate(choices):
+            rest = members[:k] + members[k + 1 :]
+            if members[k] not in whole and any(f in whole for f, _ in factors):
+                # A multiple of another equation says nothing new.
+                return self.solve(rest, places)
+            if members[k] not in whole:
                 return [
                     _repeated(part, exponent)
                     for factor, exponent in factors
@@ -138,6 +146,19 @@ class Solver:
             return []
         part = self._points([normal(shared)], (i,), UnivariateProjections(shared, i))
         return [part if len(members) == 1 else _uncounted(part)]
+
+    def _linear(self, members: list[Any], places: tuple[int, ...]) -> list[Part]:
+        """Linear equations: nothing, a point, or a flat set."""
+        found = solve_linear(members, places)
+        if found is None:
+            return []
+        if found.point is None:
+            proven = not any(self.signs[i] for i in places)
+            return [Part(found.equations, len(places) - len(found.equations), proven=proven)]
+        numbers = {i: fraction_number(value) for i, value in found.point.items()}
+        wanted = all(self.wanted(i, x) for i, x in numbers.items())
+        part = Part(found.equations, 0, (PartialPoint(numbers, 1, 1),) if wanted else (), 1)
+        return [part if len(members) == len(places) else _uncounted(part)]
 
     def _fixed(
         self, polynomial: Any, root: tuple[int, Fraction], rest: list[Any], places: tuple[int, ...]
@@ -229,7 +250,7 @@ class Solver:
         dependent = tuple(i for i in places if i not in free)
         lexicographic = ideals.groebner(basis, self.deadline, (*dependent, *free), "lex")
         leading = ideals.leading_coefficients(lexicographic, dependent, free)
-        factors = _distinct(f for c in leading for f, _ in factored(c))
+        factors = distinct(f for c in leading for f, _ in factored(c))
         above = basis
         for factor in factors:
             above = ideals.saturated(above, factor, places, self.deadline)
@@ -239,15 +260,6 @@ class Solver:
         for factor in factors:
             parts += [_uncounted(part) for part in self.solve([*basis, factor], places)]
         return parts
-
-
-def _distinct(polynomials: Iterable[Any]) -> list[Any]:
-    found: list[Any] = []
-    for polynomial in polynomials:
-        member = normal(polynomial)
-        if not member.is_zero() and member not in found:
-            found.append(member)
-    return found
 
 
 def _monomials(polynomial: Any) -> list[Any]:
