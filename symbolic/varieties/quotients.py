@@ -61,6 +61,7 @@ class Quotients:
         Raises:
             NotAlgebraic: a constant does not divide out.
         """
+        self._deadline.check()
         if constants and not polynomial.is_zero():
             kept = self._constant(1)
             for factor, exponent in factored(polynomial):

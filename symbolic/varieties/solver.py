@@ -34,6 +34,9 @@ from symbolic.varieties.real_part import real_surface
 
 __all__ = ["Part", "PartialPoint", "Solver"]
 
+#: Largest number of terms for which factoring is known to be quick.
+_QUICK_FACTORS = 2000
+
 
 @dataclass(frozen=True)
 class PartialPoint:
@@ -95,8 +98,19 @@ class Solver:
         """Whether a polynomial visibly has no wanted zero."""
         return never_zero(polynomial.terms(), self.signs)
 
+    def stripped(self, polynomial: Any) -> Any:
+        """Without the factors that visibly have no wanted zeros."""
+        if polynomial.is_zero():
+            return polynomial
+        self.deadline.allow(len(polynomial), _QUICK_FACTORS)
+        for factor, exponent in factored(polynomial):
+            if self.never_zero(factor):
+                polynomial = polynomial / factor**exponent
+        return polynomial
+
     def split(self, polynomial: Any) -> list[tuple[Any, int]]:
         """The irreducible factors that can vanish, with exponents."""
+        self.deadline.allow(len(polynomial), _QUICK_FACTORS)
         factors = factored(polynomial)
         kept = [(f, e) for f, e in factors if not self.never_zero(f)]
         self.dropped |= len(kept) < len(factors)

@@ -14,7 +14,7 @@ from symbolic.varieties import audit, ideals
 from symbolic.varieties.curves import curve_key
 from symbolic.varieties.deadline import Deadline, TooLargeError, elsewhere
 from symbolic.varieties.points import AlgebraicPoint, in_order, jacobian_rank, vanishes
-from symbolic.varieties.polynomials import Exponents, factored, normal, ring, transported
+from symbolic.varieties.polynomials import Exponents, normal, ring, transported
 from symbolic.varieties.real_part import is_proven
 from symbolic.varieties.solver import Part, PartialPoint, Solver
 
@@ -87,7 +87,7 @@ def _solved(system: PolynomialSystem, deadline: Deadline) -> Variety:
     )
     signs = (*(system.signs or ("",) * system.size), "")
     solver = Solver(signs, deadline)
-    equations = [_stripped(p, solver) for p in equations]
+    equations = [solver.stripped(p) for p in equations]
     places = tuple(range(system.size))
     parts = solver.solve(equations, places)
     count = _complex_count(parts) if not solver.dropped else None
@@ -136,16 +136,6 @@ def _complex_count(parts: Sequence[Part]) -> int | None:
     if any(part.dimension for part in parts) or None in counts:
         return None
     return sum(c for c in counts if c is not None)
-
-
-def _stripped(polynomial: Any, solver: Solver) -> Any:
-    """Without the factors that have no wanted zeros."""
-    if polynomial.is_zero():
-        return polynomial
-    for factor, exponent in factored(polynomial):
-        if solver.never_zero(factor):
-            polynomial = polynomial / factor**exponent
-    return polynomial
 
 
 def _points(
