@@ -191,6 +191,20 @@ def test_aligned_law_from_any_start(start, backend):
                 assert abs(elapsed - moment) * abs(rate) < 1e-14 + inherent
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_short_times_do_not_cancel(backend):
+    # F(x) - F(x_0) loses 1e-16 absolutely; x' = 1 + x^4 from 1e-12 moves by t (1 + O(t^4)) and needs 1e-24.
+    times = np.array([0.0, 1e-14, 1e-13, 1e-9, 1e-5])
+    np.testing.assert_allclose(course(1 + x**4, 1e-12, times, backend), 1e-12 + times, rtol=EXACT)
+
+
+def test_saturation_where_the_time_function_is_lost():
+    # x' = x (1 - x)^2: F holds ln|1 - x| and 1/(1 - x), which are inf - inf at x = 1; late, 1 - x = 1/t.
+    got = course(x * (1 - x) ** 2, 0.5, [1e8, 1e20, 1e300])
+    assert 1 - got[0] == pytest.approx(1e-8, rel=1e-6)  # logarithmic corrections of 2e-7, roundings of 1e-8
+    np.testing.assert_allclose(got[1:], 1.0, rtol=2.3e-16)  # one rounding
+
+
 def test_decay_keeps_relative_accuracy():
     # x' = -x (1 + x^2): ln(x/sqrt(1 + x^2)) falls at unit rate, though not solved as Bernoulli here but inverted.
     f = -x * (1 + x**2) * (4 + x**2)

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 import symbolic
-from symbolic import closed_form, families
+from symbolic import closed_form, families, proof
 
 x, t, x0 = sp.symbols("x t x_0")
 y = sp.Symbol("y", positive=True)
@@ -230,14 +230,14 @@ def test_implicit_laws_agree_with_taylor_integration(f, rate, start, end):
 
 
 def test_the_proof_travels_with_the_law():
-    proof = solved(R * y * (1 - y / A), y).proof
-    assert proof.residual == 0
-    assert proof.initial_residual == 0
-    assert len(proof.spots) >= 2
-    assert min(spot.digits for spot in proof.spots) >= 20
-    assert all(q.is_Rational for spot in proof.spots for q in spot.point.values())
-    assert "residual 0" in str(proof)
-    assert "digits at" in str(proof)
+    evidence = solved(R * y * (1 - y / A), y).proof
+    assert evidence.residual == 0
+    assert evidence.initial_residual == 0
+    assert len(evidence.spots) >= 2
+    assert min(spot.digits for spot in evidence.spots) >= 20
+    assert all(q.is_Rational for spot in evidence.spots for q in spot.point.values())
+    assert "residual 0" in str(evidence)
+    assert "digits at" in str(evidence)
 
 
 @pytest.mark.parametrize(
@@ -429,6 +429,19 @@ class TestVerify:
         # From x0 < -1 the same formula runs the wrong way.
         with pytest.raises(symbolic.NotASolutionError, match="is not a solution"):
             closed_form.verify(field, candidate, time=t, initial={x: x0})
+
+    @pytest.mark.parametrize(
+        ("f", "candidate"),
+        [
+            (sp.sqrt(y), (sp.sqrt(y0) - t / 2) ** 2),  # the mirror branch: its square solves
+            (sp.sqrt(y), (sp.sqrt(y0) + t / 2 + t**2) ** 2),  # starts with the right slope
+            (y * (1 - y), y0 * sp.exp(t)),  # linearised
+        ],
+    )
+    def test_the_exact_argument_needs_no_numbers_to_refuse(self, monkeypatch, f, candidate):
+        monkeypatch.setattr(proof, "_spots", lambda course: ())
+        with pytest.raises(symbolic.UndecidedError, match="Could not prove"):
+            closed_form.verify(symbolic.VectorField((y,), (f,)), {y: candidate}, time=t, initial={y: y0})
 
     @pytest.mark.parametrize(
         ("f", "candidate"),

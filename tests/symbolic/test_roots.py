@@ -42,6 +42,10 @@ def test_close_roots_are_told_apart():
     roots = real_roots((x - 1) * (x - 1 - gap) * (x**2 - 2), x)
     assert len(roots) == 4
     assert roots[2].lower - roots[1].upper == gap
+    # The same with irrational roots, whose enclosures must be refined until they are disjoint.
+    roots = real_roots((x**2 - 2) * (x**2 - 2 - gap), x)
+    assert len(roots) == 4
+    assert all(a.upper < b.lower for a, b in pairwise(roots))
 
 
 def test_floats_are_the_rationals_that_they_are():
