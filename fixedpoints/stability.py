@@ -10,16 +10,17 @@ Else: sink, source, saddle. What eigenvalues on the boundary leave open is decid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sympy as sp
-from flint import ctx
+from flint import ctx, fmpq
 
 from fixedpoints.near.balls import BITS, is_exact, rank, vanishes
 from fixedpoints.near.conserved import given_integrals
 from fixedpoints.near.gradient import check_loss, hessian_index, is_gradient
-from fixedpoints.near.jets import NotSmoothError
-from fixedpoints.near.local import Located, located, rule_and_numbers
+from fixedpoints.near.jets import NotSmoothError, UndefinedHereError
+from fixedpoints.near.local import Local, Located, located, rule_and_numbers
 from fixedpoints.near.one_state import word
 from fixedpoints.near.spectrum import MOST_EXACT, Eigenvalue, Spectrum, planar, spectrum
 from fixedpoints.nonhyperbolic import Nature, Question, nature
@@ -115,12 +116,20 @@ def _spectra(place: Located) -> tuple[Spectrum, str]:
 
 
 def _is_gradient(place: Located) -> bool:
-    """Asks the symbolic proof only where the Jacobian at the point does not deny it."""
-    _, slopes = place.loose.slopes()
-    n = len(slopes)
-    return all(vanishes(slopes[i][j] - slopes[j][i]) for i in range(n) for j in range(i)) and is_gradient(
-        place.nominal.rule
-    )
+    """Asks the symbolic proof only where no Jacobian in the neighbourhood denies it."""
+    nearby = [place.loose]
+    for k in (1, 2):
+        aside = tuple(x + fmpq((-1) ** (i * k), 7 + 3 * i + k) for i, x in enumerate(place.nominal.at))
+        nearby.append(replace(place.loose, at=aside))
+    return all(map(_may_be_symmetric, nearby)) and is_gradient(place.nominal.rule)
+
+
+def _may_be_symmetric(local: Local) -> bool:
+    try:
+        _, slopes = local.slopes()
+    except (NotSmoothError, UndefinedHereError):
+        return True
+    return all(vanishes(slopes[i][j] - slopes[j][i]) for i in range(len(slopes)) for j in range(i))
 
 
 def _nature(place: Located, seen: Spectrum, grade: str, given, descends: bool) -> Nature:

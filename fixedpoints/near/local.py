@@ -40,7 +40,6 @@ from fixedpoints.near.refinement import iterated, newton_step, shortest_step
 from fixedpoints.points import NotAFixedPointError
 from odesys.system import MapSystem, ODESystem, by_name
 from symbolic.field import IteratedMap, VectorField
-from symbolic.zero import is_zero
 
 __all__ = ["REACH", "Local", "Located", "located", "rule_and_numbers"]
 
@@ -211,7 +210,7 @@ def _located(system, point: Mapping, enclosure) -> Located:
     local = Local(rule, values, tuple(start))
     exact_point = all(_is_exact(value) for value in given)
     try:
-        at = _settled(local, given, exact_point and not has_floats, enclosure)
+        at = _settled(local, exact_point and not has_floats, enclosure)
     except UndefinedHereError as reason:
         raise NotAFixedPointError(
             f"The rule is not defined at {_named(rule, start)}: {reason}. A fixed point lies where it is.",
@@ -267,12 +266,11 @@ def _named(rule: VectorField | IteratedMap, at: Sequence[Number]) -> str:
     )
 
 
-def _settled(local: Local, given: list, must_be_exact: bool, enclosure) -> tuple[Number, ...]:
+def _settled(local: Local, must_be_exact: bool, enclosure) -> tuple[Number, ...]:
     """x* to all the digits that can be had."""
     value = local.value()
-    # A value in balls of 70 digits that holds 0 is one; a rational value is 0 or is not.
-    vanishing = all(vanishes(v) for v in value)
-    if vanishing and (is_exact(value) or not must_be_exact or _proven_zero(local, given)):
+    # A rational value is 0 or is not; a ball of 70 digits that holds 0 leaves no reasonable doubt.
+    if all(vanishes(v) for v in value):
         return local.at
     if must_be_exact:
         raise _refusal(local, value, "Its coordinates are exact, so phi must vanish exactly.")
@@ -288,15 +286,6 @@ def _settled(local: Local, given: list, must_be_exact: bool, enclosure) -> tuple
         if all(vanishes(v) for v in replace(local, at=box).value()):
             return box
     raise _refusal(local, value, _elsewhere(local))
-
-
-def _proven_zero(local: Local, given: list) -> bool:
-    place = dict(zip(local.rule.state, map(sp.sympify, given), strict=True))
-    moved = [f.subs(place) for f in local.rule.rhs]
-    if local.is_map:
-        moved = [f - place[x] for f, x in zip(moved, local.rule.state, strict=True)]
-    # None means that no witness was found among 40 digits: the ball has said as much with 70.
-    return all(is_zero(f) is not False for f in moved)
 
 
 def _refusal(local: Local, value: Sequence[Number], hint: str) -> NotAFixedPointError:

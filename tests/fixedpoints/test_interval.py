@@ -99,6 +99,30 @@ def test_roots_closer_than_floats_resolve():
     assert inside(near + sp.Rational(1, 10**30), (-10, 10)).zeros == ()
 
 
+def test_roots_closer_than_the_second_look_resolves_stay_open():
+    # exp(x) - 1 - (1 + d) x has the roots 0 and about 2 d: an exact root with another one next to it.
+    found = inside(sp.exp(x) - 1 - (1 + sp.Rational(1, 10**40)) * x, (-1, 1))
+    assert found.zeros == ()
+    (box,) = found.unresolved
+    assert (
+        box.reason
+        == "holds the fixed point x = 0, exactly; whether it is the only one in the box is unresolved"
+    )
+    # And next to 0 there is no root at all, by a margin that is too small to be seen.
+    found = inside(sp.exp(x**2) - sp.cos(x) + sp.Rational(1, 10**60), (-1, 1))
+    assert found.zeros == ()
+    (box,) = found.unresolved
+    assert box.reason.startswith("may hold fixed points")
+
+
+def test_a_triple_point_in_the_plane_is_no_fold():
+    # sinh(x) - x = x^3/6 + ...: along x the field is flatter than a parabola.
+    found = inside((sp.sinh(x) - x, y + sp.exp(x) - 1 - sp.tanh(x)), (-1, 1), (-1, 1))
+    assert found.zeros == ()
+    (box,) = found.unresolved
+    assert box.reason.startswith("holds the fixed point x = 0, y = 0, exactly")
+
+
 def test_a_fold_in_the_plane():
     # On y = 0 the first equation is x^2 + ...: one zero of multiplicity two.
     found = inside((sp.exp(x**2 + y**2) - 1, y), (-2, 2), (-2, 2))
