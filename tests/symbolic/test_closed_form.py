@@ -426,9 +426,21 @@ class TestVerify:
         candidate = {x: sp.cosh(t + sp.acosh(x0))}
         law = closed_form.verify(field, candidate, time=t, initial={x: x0}, conditions=(x0 > 1,))
         assert law.domain.conditions == (x0 > 1,)
-        # From x0 < -1 the same formula runs the wrong way.
+        # From x_0 < -1 the same formula runs the wrong way.
         with pytest.raises(symbolic.NotASolutionError, match="is not a solution"):
             closed_form.verify(field, candidate, time=t, initial={x: x0})
+
+    def test_where_the_field_vanishes_the_formula_ends(self):
+        # y' = -sqrt(y) empties the vessel at t = 2 sqrt(y_0); the parabola runs on and would fill it again.
+        law = closed_form.verify(
+            symbolic.VectorField((y,), (-sp.sqrt(y),)),
+            {y: (sp.sqrt(y0) - t / 2) ** 2},
+            time=t,
+            initial={y: y0},
+        )
+        (condition,) = law.domain.conditions
+        assert condition.subs({y0: 4, t: 3.99}) == sp.true
+        assert condition.subs({y0: 4, t: 4.01}) == sp.false
 
     @pytest.mark.parametrize(
         ("f", "candidate"),
@@ -439,7 +451,7 @@ class TestVerify:
         ],
     )
     def test_the_exact_argument_needs_no_numbers_to_refuse(self, monkeypatch, f, candidate):
-        monkeypatch.setattr(proof, "_spots", lambda course: ())
+        monkeypatch.setattr(proof, "course_spots", lambda course: ())
         with pytest.raises(symbolic.UndecidedError, match="Could not prove"):
             closed_form.verify(symbolic.VectorField((y,), (f,)), {y: candidate}, time=t, initial={y: y0})
 
