@@ -22,8 +22,14 @@ from symbolic import closed_form
 from symbolic.closed_form import ClosedForm
 from symbolic.conservation import FirstIntegral, verify
 from symbolic.field import VectorField
-from symbolic.gradient_flow import gradient_flow
-from symbolic.linear_attention.task import Moments, N, eigenbasis_moments, eigenvalues
+from symbolic.linear_attention.task import (
+    Moments,
+    N,
+    eigenbasis_moments,
+    eigenvalues,
+    predictor_flow,
+    tau,
+)
 from symbolic.reduction import Reduction, project, restrict, specialise
 from symbolic.zero import residual
 
@@ -31,8 +37,6 @@ __all__ = ["FixedPointSet", "MergedAttention", "model"]
 
 _SOURCE = "Zhang et al. 2025, arXiv:2501.16265, section 3"
 
-#: Time constant of the flow, tau dW/dt = -(1/2) dL/dW.
-tau = sp.Symbol("tau", positive=True)
 #: The one eigenvalue of a white covariance.
 lam = sp.Symbol("lambda", positive=True)
 s, u, y, sigma = (sp.Symbol(name, positive=True) for name in ("s", "u", "y", "sigma"))
@@ -142,34 +146,18 @@ class MergedAttention:
 
     @cached_property
     def loss(self) -> sp.Expr:
-        """L = E(y_q - y_hat)^2 = E[y_q^2] - 2 tr(E[y_q z] M^T) + vec(M)^T E[z z^T] vec(M), no 1/2.
-
-        In modes: L = tr + sum_ab lambda_b S_a m_ab^2 - 2 sum_d lambda_d^2 m_dd.
-        """
-        entries, moments = list(self.M), self.moments
-        cross = sp.Add(*(2 * c * m for c, m in zip(moments.cross, entries, strict=True)))
-        square = sp.Add(
-            *(
-                sp.factor(moments.features[p, q]) * entries[p] * entries[q]
-                for p, q in product(range(len(entries)), repeat=2)
-                if moments.features[p, q] != 0
-            )
-        )
-        return moments.power - cross + square
+        """L = E(y_q - y_hat)^2, no 1/2; in modes tr + sum_ab lambda_b S_a m_ab^2 - 2 sum_d lambda_d^2 m_dd."""
+        return self.moments.loss(self.M)
 
     @cached_property
     def flow(self) -> VectorField:
         """tau dW/dt = -(1/2) dL/dW, all H (D^2 + 1) weights."""
-        return gradient_flow(self.loss, self.weights, time_constant=2 * tau, source=_SOURCE)
+        return predictor_flow(self.moments, self.M, self.weights, source=_SOURCE)
 
     @cached_property
     def residual(self) -> sp.ImmutableMatrix:
-        """G(M) = -(1/2) dL/dM = Lambda^2 - S M Lambda, shape (D, D): tau dU_i = v_i G, tau dv_i = tr(U_i^T
-        G)."""
-        moments, entries = self.moments, sp.Matrix(list(self.M))
-        return sp.ImmutableMatrix(
-            self.dim, self.dim, list(sp.Matrix(list(moments.cross)) - moments.features * entries)
-        )
+        """G(M) = -(1/2) dL/dM, shape (D, D): tau dU_i = v_i G, tau dv_i = tr(U_i^T G)."""
+        return self.moments.residual(self.M)
 
     def balance(self, i: int, j: int) -> FirstIntegral:
         """<U_i, U_j>_F - v_i v_j of heads i and j (from 1), proven constant along the flow.
