@@ -1,7 +1,7 @@
 """EXPLAIN: where a flow stops and what it does there.
 
 Reading order: `points` (what is found), `finding`, `stability`, `connections` and `itineraries` (how flows leave
-and visit fixed points), `pictures` (with all that they show as data).
+and visit fixed points), `pictures` (with all that they show as data); `linear_attention` (a model's 2^D points).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fixedpoints import linear_attention as linear_attention
     from fixedpoints.connections import Escape, unstable_manifold
     from fixedpoints.finding import find
     from fixedpoints.itineraries import Itinerary, Visit, itinerary
@@ -41,6 +42,8 @@ __all__ = [
     "PhaseLine",
     "cobweb",
     "Cobweb",
+    # models
+    "linear_attention",
 ]
 
 _HOMES = {
@@ -63,10 +66,13 @@ _HOMES = {
     "portrait": "fixedpoints.pictures.portraits",
     "unstable_manifold": "fixedpoints.connections",
 }
+_SUBMODULES = ("linear_attention",)
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used, so that importing the package costs nothing."""
+    if name in _SUBMODULES:
+        return import_module(f"fixedpoints.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'fixedpoints' has no attribute {name!r}; it has {', '.join(__all__)}.")
     return getattr(import_module(_HOMES[name]), name)
