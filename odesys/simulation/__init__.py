@@ -2,10 +2,12 @@
 
 Nothing here knows the derivations (`symbolic`) or the solvers, so that agreement with them means something.
 Reading order: `tasks` (data), `features` and `statistics` (what of the data reaches the loss), `networks`
-(forward passes), `descent` (the loop), `observables` (weights in the coordinates of theory).
+(forward passes), `losses` and `descent` (the loop), `observables` (weights in the coordinates of theory),
+`evaluation` (fresh sequences), `escape` (growth from zero weights).
 """
 
 from odesys.simulation import networks, tasks
 from odesys.simulation.descent import DescentError, descend
+from odesys.simulation.evaluation import evaluate_loss, in_context_test
 
-__all__ = ["DescentError", "descend", "networks", "tasks"]
+__all__ = ["DescentError", "descend", "evaluate_loss", "in_context_test", "networks", "tasks"]

@@ -14,6 +14,8 @@ class Stream(IntEnum):
     TOKENS = 1
     ROTATION = 2
     WEIGHTS = 3
+    FIXED_TASK = 4
+    CONTEXT_LABELS = 5
 
 
 def generator(seed: int, stream: Stream, *part: int) -> np.random.Generator:

@@ -6,7 +6,7 @@ A run of 6001 steps therefore records steps 0, ..., 6000, as the authors' traini
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -17,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from odesys.clock import prediction_scale, weight_scale
+from odesys.clock import weight_scale
 from odesys.simulation._arguments import positive, whole
 from odesys.simulation._random import Stream, generator
+from odesys.simulation.losses import GivenLoss, MomentLoss, SequenceLoss, pieces
 from odesys.simulation.networks import Network
 from odesys.simulation.observables import observe
-from odesys.simulation.statistics import mean_squared_error, moments
+from odesys.simulation.statistics import moments
 from odesys.simulation.tasks import LinearRegression
 
 __all__ = ["DescentError", "Gradient", "descend"]
@@ -31,7 +32,7 @@ Gradient = Literal["full", "restricted", "raw"]
 
 _GRADIENTS = {
     "full": "every weight free; autodiff through the data set's sufficient statistics (exact)",
-    "restricted": "v_i and U_i free, other blocks held at zero; autodiff through statistics (exact)",
+    "restricted": "blocks that theory sets to zero held there; autodiff through statistics (exact)",
     "raw": "every weight free; autodiff of the forward pass on the raw sequences",
 }
 
@@ -62,7 +63,7 @@ def descend(
     rate: float,
     steps: int,
     init: float | None = None,
-    seed: int | None = None,
+    seed: int | Sequence[int] | None = None,
     weights: Any = None,
     gradient: Gradient = "full",
     every: int = 1,
@@ -81,9 +82,10 @@ def descend(
     """Full-batch gradient descent  w -> w - eta dL/dw,  gradients by autodiff, in float64.
 
     `descend(network, task, init=..., seed=..., ...)` trains a network on the mean squared error of a data
-    set, L = (1/P) sum (y_q - yhat)^2  without a half. The result holds `loss` and the observables v, U, M
-    (and vv, u, which theory sets to zero), in the theory's normalisation and the eigenbasis of the
-    covariance.
+    set, L = (1/P) sum (y_q - yhat)^2  without a half. The result holds `loss` and the observables in the
+    theory's normalisation and the eigenbasis of the covariance: v, U, M of merged attention, v, k, q, KQ, M of
+    separate attention (and vv, u, kk, which theory sets to zero). Several seeds, `seed=[0, 1, 2]`, train side
+    by side on the same data: the result has the dim "seed" after "step".
 
     `descend(loss, weights, ...)` minimises any scalar function of an array or a pytree of arrays. The result
     holds `loss` and the weights: `w` for a single array, else named by their path in the pytree. The loss is
@@ -94,18 +96,21 @@ def descend(
         task: from `odesys.simulation.tasks`.
         rate: eta.
         steps: how many steps to record, 0, ..., steps - 1.
-        init: standard deviation of the initial weights' entries, in the network's own normalisation.
-        seed: of the initial weights; may equal the data's, the streams are independent.
+        init: size of the initial weights in the network's own normalisation: their standard deviation, or what
+            the network's `init_rule` makes of it.
+        seed: of the initial weights, one or several; may equal the data's, the streams are independent.
         weights: initial weights instead of `init` and `seed`, as `network.init` returns them.
         gradient: "full", all weights of the network; "restricted", the blocks that theory sets to zero held
             there (on finite data the full gradient leaves that subspace); "raw", as "full" but through the
-            forward pass on the raw sequences, which is slow and exists to judge the others.
+            forward pass on the raw sequences, which is slow and exists to judge the others, and for networks
+            without sufficient statistics (softmax attention).
         every: keep each such step only; it must divide steps - 1, so that the last one is kept.
     Returns:
-        A Dataset with dim "step" (and head, row, col from 1); its attrs say how it was made.
+        A Dataset with dim "step" (and seed; head, rank, row, col from 1); its attrs say how it was made.
     Raises:
         DescentError: the loss became infinite or NaN; the error carries the step and the run before it.
-        ValueError: a number out of its range, an unknown gradient, a start that is missing or given twice.
+        ValueError: a number out of its range, an unknown gradient or one that the network does not have, a
+            start that is missing, given twice or zero (the saddle where descent would stay).
         TypeError: neither a network nor a function.
 
     Source: arXiv:2501.16265v2, gradient descent on the training set as in the authors' code.
@@ -114,8 +119,8 @@ def descend(
     if isinstance(subject, Network):
         if not isinstance(start, LinearRegression):
             raise TypeError(f"A network descends on a task from `odesys.simulation.tasks`; got {start!r}.")
-        begin, origin = _initial(subject, start, init, seed, weights)
-        return _train(subject, start, begin, gradient, settings, origin)
+        _usable(subject, gradient)
+        return _train(subject, start, _initial(subject, start, init, seed, weights), gradient, settings)
     if not callable(subject):
         raise TypeError(
             f"`descend` takes a network and a task, or a loss function and weights; got {subject!r}."
@@ -144,19 +149,27 @@ class _Settings:
             )
 
 
-def _train(network: Network, task: LinearRegression, weights, gradient, settings, origin) -> xr.Dataset:
-    if gradient not in _GRADIENTS:
-        raise ValueError(f"`gradient` must be one of {sorted(_GRADIENTS)}; got {gradient!r}.")
-    trained = network
+@dataclass(frozen=True)
+class _Start:
+    """Weights to start from, with a leading axis of length len(seeds) unless `seeds` is None."""
+
+    weights: Any
+    init: float | str
+    seed: int | list[int] | str
+    seeds: list[int] | None = None
+
+
+def _train(network: Network, task: LinearRegression, start: _Start, gradient, settings) -> xr.Dataset:
+    scale = weight_scale(task, network.normalization, network.degree)
+    trained, weights = network, start.weights
     if gradient == "restricted":
         trained, weights = network.restricted(weights)
     if gradient == "raw":
-        loss, data = _SequenceLoss(trained), task.data()
+        loss, data = SequenceLoss(trained), pieces(task)
     else:
-        factor = prediction_scale(task.context, network.normalization)
-        loss, data = _MomentLoss(trained), moments(task, trained.features).scaled(factor)
-    losses, kept = _run(loss, weights, data, settings)
-    scale = weight_scale(task.context, network.normalization)
+        loss, data = MomentLoss(trained), moments(task, trained.features, network.normalization)
+    batched = start.seeds is not None
+    losses, kept = _run(loss, weights, data, settings, batched)
     attrs = {
         "network": repr(network),
         "normalization": network.normalization,
@@ -164,20 +177,38 @@ def _train(network: Network, task: LinearRegression, weights, gradient, settings
         "observables": "theory's normalisation and eigenbasis: W_theory = weight_scale * W_network",
         "gradient": gradient,
         "gradient_meaning": _GRADIENTS[gradient],
-        **origin,
+        "init": start.init,
+        "seed": start.seed,
         **task.description,
     }
-    variables = observe(trained.blocks(kept), task.basis, scale)
-    sizes = {"head": network.heads, "row": task.dim, "col": task.dim}
-    coords = {name: np.arange(1, size + 1) for name, size in sizes.items()}
+    variables = observe(trained.blocks(kept), task.basis, scale, ("step", "seed") if batched else ("step",))
+    sizes = {
+        name: size
+        for dims, values, _ in variables.values()
+        for name, size in zip(dims, values.shape, strict=True)
+    }
+    coords = {name: np.arange(1, size + 1) for name, size in sizes.items() if name not in ("step", "seed")}
+    if batched:
+        coords["seed"] = np.array(start.seeds)
     return _dataset(losses, variables, coords, attrs, settings)
+
+
+def _usable(network: Network, gradient: str) -> None:
+    """ValueError unless the network has this gradient."""
+    if gradient not in _GRADIENTS:
+        raise ValueError(f"`gradient` must be one of {sorted(_GRADIENTS)}; got {gradient!r}.")
+    if network.features is None and gradient != "raw":
+        raise ValueError(
+            f"{type(network).__name__} is not linear in any features of the sequence, so the sufficient "
+            f'statistics of gradient="{gradient}" do not apply. Use gradient="raw".'
+        )
 
 
 def _minimise(function: Callable, weights, settings) -> xr.Dataset:
     weights = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), weights)
     if not jax.tree.leaves(weights):
         raise ValueError(f"`weights` holds no array; got {weights!r}.")
-    losses, kept = _run(_Loss(function), weights, None, settings)
+    losses, kept = _run(GivenLoss(function), weights, None, settings)
     variables = {}
     for path, values in jax.tree_util.tree_leaves_with_path(kept):
         name = jax.tree_util.keystr(path, simple=True, separator=".") or "w"
@@ -189,7 +220,7 @@ def _minimise(function: Callable, weights, settings) -> xr.Dataset:
     return _dataset(losses, variables, {}, {"gradient_meaning": "autodiff of the given loss"}, settings)
 
 
-def _initial(network, task, init, seed, weights) -> tuple[Any, dict]:
+def _initial(network: Network, task: LinearRegression, init, seed, weights) -> _Start:
     """The weights to start from, and where they come from."""
     if weights is not None:
         if init is not None or seed is not None:
@@ -198,21 +229,46 @@ def _initial(network, task, init, seed, weights) -> tuple[Any, dict]:
         wanted, shapes = (jax.tree.map(np.shape, tree) for tree in (like, weights))
         if type(weights) is not type(like) or shapes != wanted:
             raise ValueError(f"`weights` must be like those of `network.init`, {wanted}; got {shapes}.")
-        return weights, {"init": "given", "seed": "given"}
+        if not any(np.any(leaf) for leaf in jax.tree.leaves(weights)):
+            raise ValueError(f"All `weights` are zero. {_SADDLE}")
+        return _Start(weights, "given", "given")
     if init is None or seed is None:
         raise ValueError(
             "A network needs a start: give `init` (standard deviation) and `seed`, or `weights`."
         )
-    init = positive("init", init, "the standard deviation of the initial weights")
-    seed = whole("seed", seed, 0, "the seed of the initial weights")
-    return network.init(generator(seed, Stream.WEIGHTS), init, task.dim), {"init": init, "seed": seed}
+    try:
+        init = positive("init", init, "the standard deviation of the initial weights")
+    except ValueError as error:
+        raise ValueError(f"{error} {_SADDLE}" if init == 0 else str(error)) from None
+    seeds = [
+        whole("seed", each, 0, "the seed of the initial weights") for each in np.atleast_1d(seed).tolist()
+    ]
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"Several seeds must differ, and there must be one at least; got {seeds}.")
+    drawn = [network.init(generator(each, Stream.WEIGHTS), init, task.dim) for each in seeds]
+    if np.ndim(seed) == 0:
+        return _Start(drawn[0], init, seeds[0])
+    return _Start(jax.tree.map(lambda *leaves: np.stack(leaves), *drawn), init, seeds, seeds)
+
+
+_SADDLE = "At zero weights the gradient vanishes: descent would stay at that saddle. Start beside it."
 
 
 def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
-    """The run with its provenance; a DescentError that carries it if the losses break off."""
-    recorded = np.arange(len(losses[:: settings.every])) * settings.every
+    """The run with its provenance, as far as all its losses are finite; a DescentError that carries it if they
+    break off."""
+    finite = np.isfinite(losses).reshape(len(losses), -1)
+    count = len(losses) if finite.all() else int(np.argmin(finite.all(axis=1)))
+    recorded = np.arange(0, count, settings.every)
+    dims = ("step", "seed")[: losses.ndim]
     result = xr.Dataset(
-        {"loss": ("step", losses[:: settings.every], {"long_name": "loss"}), **variables},
+        {
+            "loss": (dims, losses[recorded], {"long_name": "loss"}),
+            **{
+                name: (axes, values[: len(recorded)], about)
+                for name, (axes, values, about) in variables.items()
+            },
+        },
         coords={"step": ("step", recorded, {"long_name": "updates done"}), **coords},
         attrs={
             "method": "full-batch gradient descent, float64",
@@ -223,65 +279,43 @@ def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
             **{f"{name}_version": version(name) for name in ("odesys", "jax", "numpy")},
         },
     )
-    if len(losses) == settings.steps:
+    if count == settings.steps:
         return result
-    if len(losses) == 0:
-        raise DescentError("The loss is not finite at the start, step 0. Check weights and data.", 0, result)
-    raise DescentError(
-        f"Gradient descent diverged: the loss is not finite at step {len(losses)}; it was {losses[0]:.6g} at "
-        f"the start and {losses[-1]:.6g} one step before. Lower `rate` = {settings.rate:g}.",
-        len(losses),
-        result,
-    )
+    column = int(np.argmin(finite[count]))
+    which = f" for seed {coords['seed'][column]}" if losses.ndim == 2 else ""
+    course = losses.reshape(len(losses), -1)[:, column]
+    if count == 0:
+        message = f"The loss is not finite at the start, step 0{which}. Check weights and data."
+    else:
+        message = (
+            f"Gradient descent diverged{which}: the loss is not finite at step {count}; it was {course[0]:.6g} "
+            f"at the start and {course[count - 1]:.6g} one step before. Lower `rate` = {settings.rate:g}."
+        )
+    raise DescentError(message, count, result)
 
 
-@dataclass(frozen=True)
-class _MomentLoss:
-    network: Network
-
-    def __call__(self, weights, data):
-        return mean_squared_error(self.network.coefficients(weights), data)
-
-
-@dataclass(frozen=True)
-class _SequenceLoss:
-    network: Network
-
-    def __call__(self, weights, data):
-        return jnp.mean((data.labels - self.network.predict(weights, data.prompts)) ** 2)
-
-
-@dataclass(frozen=True)
-class _Loss:
-    function: Callable
-
-    def __call__(self, weights, data):
-        del data
-        return self.function(weights)
-
-
-def _run(loss: Callable, weights, data, settings: _Settings) -> tuple[np.ndarray, Any]:
-    """Losses of all steps and weights of the recorded ones, both only as far as the losses are finite."""
+def _run(loss: Callable, weights, data, settings: _Settings, batched: bool = False) -> tuple[np.ndarray, Any]:
+    """Losses of all steps and weights of the recorded ones; with a second axis for each start if `batched`."""
     intervals = (settings.steps - 1) // settings.every
     with jax.enable_x64(True):
         weights, data, rate = jax.tree.map(
             lambda leaf: jnp.asarray(leaf, dtype=jnp.float64), (weights, data, settings.rate)
         )
-        shape = jax.eval_shape(loss, weights, data)
+        one = jax.tree.map(lambda leaf: leaf[0], weights) if batched else weights
+        shape = jax.eval_shape(loss, one, data)
         if getattr(shape, "shape", None) != ():
             raise ValueError(f"The loss must be one number; it returned {shape}.")
-        losses, kept = jax.device_get(
-            _descend(loss, weights, data, rate, intervals=intervals, every=settings.every)
+        return jax.device_get(
+            _descend(loss, weights, data, rate, intervals=intervals, every=settings.every, batched=batched)
         )
-    finite = np.isfinite(losses)
-    count = len(losses) if finite.all() else int(np.argmin(finite))
-    return losses[:count], jax.tree.map(lambda leaf: leaf[: len(losses[: count : settings.every])], kept)
 
 
-@partial(jax.jit, static_argnames=("loss", "intervals", "every"))
-def _descend(loss, weights, data, rate, *, intervals: int, every: int):
+@partial(jax.jit, static_argnames=("loss", "intervals", "every", "batched"))
+def _descend(loss, weights, data, rate, *, intervals: int, every: int, batched: bool):
     """One scan over the recorded steps, in it one over the steps between; every number is an argument."""
     loss_and_gradient = jax.value_and_grad(loss)
+    if batched:
+        loss, loss_and_gradient = (jax.vmap(f, in_axes=(0, None)) for f in (loss, loss_and_gradient))
 
     def update(w, _):
         value, gradient = loss_and_gradient(w, data)
@@ -292,5 +326,6 @@ def _descend(loss, weights, data, rate, *, intervals: int, every: int):
         return after, (losses, w)
 
     last, (losses, kept) = jax.lax.scan(interval, weights, length=intervals)
-    losses = jnp.append(losses.reshape(-1), loss(last, data))
+    final = loss(last, data)
+    losses = jnp.concatenate([losses.reshape(intervals * every, *final.shape), final[None]])
     return losses, jax.tree.map(lambda leaves, leaf: jnp.concatenate([leaves, leaf[None]]), kept, last)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
+from odesys.clock import Normalization, prediction_scale
 from odesys.simulation.tasks import LinearRegression
 
 __all__ = ["Estimate", "Moments", "estimate", "mean_squared_error", "moments"]
@@ -31,26 +32,28 @@ class Moments(NamedTuple):
     power: Float[Array | np.ndarray, ""]
     """E[y^2]."""
 
-    def scaled(self, factor: float) -> Moments:
-        """The moments of the features times a number."""
-        return Moments(factor**2 * self.gram, factor * self.cross, self.power)
-
 
 @lru_cache(maxsize=8)  # a study trains on one data set many times; tasks are compared by identity
-def moments(task: LinearRegression, features: Callable[[np.ndarray], np.ndarray]) -> Moments:
+def moments(
+    task: LinearRegression,
+    features: Callable[[np.ndarray], np.ndarray],
+    normalization: Normalization = "mean",
+) -> Moments:
     """The moments of `features(X)` and y_q over the data set, summed in float64 batch by batch.
 
     Args:
         task: the data set, P sequences.
-        features: prompts (P, D+1, N+1) -> features (P, F).
+        features: prompts (P, D+1, N+1) -> features (P, F) with the paper's 1/N.
+        normalization: of the network that the moments are for; the features are multiplied by its
+            `odesys.clock.prediction_scale`, for each context length its own.
     """
     gram, cross, power = 0.0, 0.0, 0.0
     for prompts, labels in task.batches():
-        phi = features(prompts)
+        phi = prediction_scale(prompts.shape[2] - 1, normalization) * features(prompts)
         gram = gram + phi.T @ phi
         cross = cross + labels @ phi
         power = power + labels @ labels
-    result = Moments(*(np.asarray(total / task.sequences) for total in (gram, cross, power)))
+    result = Moments(*(np.asarray(total / task.examples) for total in (gram, cross, power)))
     for array in result:
         array.setflags(write=False)
     return result
@@ -77,7 +80,8 @@ def estimate(task: LinearRegression, quantity: Callable[[np.ndarray, np.ndarray]
 
     Args:
         task: the data set; its P sequences count as independent (the two corrections of the authors' data tie
-            them together, but only to order 1/P).
+            them together, but only to order 1/P), the prompts of one sequence, where the context length
+            varies, do not: a sequence counts once, by its mean.
         quantity: prompts (P, D+1, N+1), labels (P,) -> values (P, ...).
     Raises:
         ValueError: a single sequence has no standard error.
@@ -85,6 +89,9 @@ def estimate(task: LinearRegression, quantity: Callable[[np.ndarray, np.ndarray]
     if task.sequences < 2:
         raise ValueError(f"A standard error needs at least 2 sequences; the task has {task.sequences}.")
     parts = [np.asarray(quantity(*batch), dtype=np.float64) for batch in task.batches()]
+    lengths = len(task.lengths)
+    if lengths > 1:  # consecutive batches hold the same sequences, cut at each length
+        parts = [sum(parts[i : i + lengths]) / lengths for i in range(0, len(parts), lengths)]
     mean = sum(part.sum(axis=0) for part in parts) / task.sequences
     scatter = sum(((part - mean) ** 2).sum(axis=0) for part in parts)
     return Estimate(mean, np.sqrt(scatter / (task.sequences * (task.sequences - 1))))

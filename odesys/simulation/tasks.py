@@ -3,7 +3,13 @@
     x_n, x_q ~ N(0, Lambda) in R^D,    w ~ N(0, I_D) one per sequence,    y_n = w.x_n,  y_q = w.x_q
 
 A sequence is the matrix X of D+1 rows and N+1 columns whose columns are (x_n, y_n) for the N context pairs
-and (x_q, 0) for the query; the label y_q is kept apart.
+and (x_q, 0) for the query; the label y_q is kept apart. Two variants exist, both as in the authors' code:
+
+* varying context length: each sequence asks at each of its positions, so that its first n pairs are the context
+  of x_{n+1}, for n = 1, ..., N; every length weighs the same;
+* a mixture of in-context and in-weight sequences: w is random in a fraction c of them and one and the same
+  vector, |w|^2 = D, in the rest. With c = 0 the context labels would tell nothing new and are independent
+  N(0, 1) instead, so that only the weights can know w; such data also test what a network knows in its weights.
 
 Source: arXiv:2501.16265v2, in-context linear regression task.
 """
@@ -11,7 +17,7 @@ Source: arXiv:2501.16265v2, in-context linear regression task.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,7 +37,7 @@ class Batch(NamedTuple):
     """P sequences with their answers."""
 
     prompts: Float[np.ndarray, "P E T"]
-    """X, E = D+1 rows and T = N+1 columns, with 0 in the query's label slot X[:, D, N]."""
+    """X, E = D+1 rows and T = N+1 columns (n+1 where the length n varies); the last column is (x_q, 0)."""
     labels: Float[np.ndarray, " P"]
     """y_q."""
 
@@ -49,8 +55,11 @@ class LinearRegression:
         whiten_tasks: centre the P task vectors and whiten them exactly, (1/P) sum w w^T = I (the authors'
             data).
         centre_inputs: centre x at each position over the P sequences (the authors' data).
+        vary_context: each sequence asks at each position, with 1, ..., N pairs before it.
+        in_context: c, the fraction of sequences whose task w is random; they come first.
+        fixed_task: w of the others, shape (D,); by default a random direction with |w|^2 = D.
     Raises:
-        ValueError: sizes or eigenvalues that no data set can have.
+        ValueError: sizes, eigenvalues or a fraction that no data set can have.
     """
 
     eigenvalues: Float[np.ndarray, " D"]
@@ -60,6 +69,9 @@ class LinearRegression:
     seed: int
     whiten_tasks: bool = False
     centre_inputs: bool = False
+    vary_context: bool = False
+    in_context: float = 1.0
+    fixed_task: Float[np.ndarray, " D"] | None = None
 
     def __post_init__(self):
         for name, minimum, meaning in (
@@ -68,11 +80,23 @@ class LinearRegression:
             ("seed", 0, "the seed of the data"),
         ):
             object.__setattr__(self, name, whole(name, getattr(self, name), minimum, meaning))
-        for name in ("eigenvalues", "basis"):
+        if not 0 <= self.in_context <= 1:
+            raise ValueError(
+                f"`in_context` is the fraction of sequences with a random task, from 0 to 1; got {self.in_context!r}."
+            )
+        if self.fixed_task is None:
+            drawn = generator(self.seed, Stream.FIXED_TASK).standard_normal(self.dim)
+            object.__setattr__(self, "fixed_task", drawn * np.sqrt(self.dim) / np.linalg.norm(drawn))
+        for name in ("eigenvalues", "basis", "fixed_task"):
             array = np.array(getattr(self, name), dtype=np.float64)
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         _check_eigenvalues(self.eigenvalues)
+        if self.whiten_tasks and self.in_context < 1:
+            raise ValueError(
+                f"`whiten_tasks` is for data whose tasks are all random, in_context = 1; got in_context = "
+                f"{self.in_context:g}. Leave it out, as the authors do for a mixture."
+            )
         if self.whiten_tasks and self.sequences <= self.dim:
             raise ValueError(
                 f"`whiten_tasks` needs more sequences than dimensions: {self.sequences} centred task vectors "
@@ -89,22 +113,61 @@ class LinearRegression:
         """Lambda, the covariance of x that is sampled from (not that of the sample)."""
         return (self.basis * self.eigenvalues) @ self.basis.T
 
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The numbers n of context pairs that occur, each equally often."""
+        return tuple(range(1, self.context + 1)) if self.vary_context else (self.context,)
+
+    @property
+    def effective_context(self) -> float:
+        """1/mean(1/n), which takes the place of N in the theory of the normalisation "mean"."""
+        return len(self.lengths) / sum(1 / n for n in self.lengths)
+
+    @property
+    def examples(self) -> int:
+        """The number of prompts with a label: P, or P N where the context length varies."""
+        return self.sequences * len(self.lengths)
+
+    def fresh(self, seed: int, **changes) -> LinearRegression:
+        """Other sequences with the same covariance and the same fixed task, to test on.
+
+        Args:
+            seed: of the new sequences.
+            **changes: other fields to change; `in_context=0.0` tests what is known in weights,
+                `in_context=1.0` what is learned in context.
+        """
+        return replace(self, seed=seed, **changes)
+
     def batches(self) -> Iterator[Batch]:
-        """The data set in consecutive pieces of bounded size, always the same ones."""
+        """The data set in consecutive pieces of bounded size, always the same ones.
+
+        Where the context length varies, each piece comes once for each of `lengths`, in this order.
+        """
         start = 0
-        for tokens in self._tokens():
+        for number, tokens in enumerate(self._tokens()):
             tokens -= self._mean
             tasks = self.tasks[start : start + len(tokens)]
-            labels = np.einsum("pnd,pd->pn", tokens, tasks)
-            prompts = np.empty((len(tokens), self.dim + 1, self.context + 1))
-            prompts[:, :-1] = tokens.transpose(0, 2, 1)
-            prompts[:, -1] = labels
-            prompts[:, -1, -1] = 0.0
-            yield Batch(prompts, labels[:, -1].copy())
+            answers = np.einsum("pnd,pd->pn", tokens, tasks)
+            sequences = np.empty((len(tokens), self.dim + 1, self.context + 1))
+            sequences[:, :-1] = tokens.transpose(0, 2, 1)
+            sequences[:, -1] = answers
+            if self.in_context == 0:
+                source = generator(self.seed, Stream.CONTEXT_LABELS, number)
+                sequences[:, -1] = source.standard_normal(answers.shape)
+            for length in self.lengths:
+                prompts = sequences[:, :, : length + 1].copy()
+                prompts[:, -1, -1] = 0.0
+                yield Batch(prompts, answers[:, length].copy())
             start += len(tokens)
 
     def data(self) -> Batch:
-        """All P sequences at once: 8 P (D+1)(N+1) bytes."""
+        """All P sequences at once: 8 P (D+1)(N+1) bytes.
+
+        Raises:
+            ValueError: the context length varies, so that no one array holds them.
+        """
+        if self.vary_context:
+            raise ValueError("Prompts of several lengths fit no one array. Go through them by `batches()`.")
         prompts, labels = zip(*self.batches(), strict=True)
         return Batch(np.concatenate(prompts), np.concatenate(labels))
 
@@ -120,6 +183,9 @@ class LinearRegression:
             "eigenvalues": self.eigenvalues,
             "whiten_tasks": str(self.whiten_tasks),
             "centre_inputs": str(self.centre_inputs),
+            "vary_context": str(self.vary_context),
+            "in_context": float(self.in_context),
+            **({"fixed_task": self.fixed_task} if self.in_context < 1 else {}),
         }
 
     @cached_property
@@ -131,6 +197,7 @@ class LinearRegression:
             # The symmetric square root: of all whitenings it moves the vectors least.
             sizes, axes = np.linalg.eigh(tasks.T @ tasks / self.sequences)
             tasks = tasks @ (axes / np.sqrt(sizes)) @ axes.T
+        tasks[round(self.in_context * self.sequences) :] = self.fixed_task
         tasks.setflags(write=False)
         return tasks
 
@@ -161,6 +228,9 @@ def linear_regression(
     rotate: bool = False,
     whiten_tasks: bool = False,
     centre_inputs: bool = False,
+    vary_context: bool = False,
+    in_context: float = 1.0,
+    fixed_task: Sequence[float] | Float[np.ndarray, " D"] | None = None,
 ) -> LinearRegression:
     """In-context linear regression with Gaussian tokens, as a finite data set.
 
@@ -175,10 +245,13 @@ def linear_regression(
             then ordered downwards.
         rotate: turn the eigenbasis by a uniformly random rotation drawn from the seed.
         whiten_tasks, centre_inputs: the two corrections that the authors' data have, see `LinearRegression`.
+        vary_context: each sequence asks at each of its positions, with 1, ..., N pairs before it.
+        in_context: c, the fraction of sequences with a random task; the rest has the task `fixed_task`, by default
+            a random direction with |w|^2 = D.
     Raises:
         ValueError: `dim` < 1, `context` < 1, `sequences` < 1; eigenvalues that are not `dim` positive finite
             numbers; a covariance that is not symmetric and positive definite of that size; both of them;
-            whitening with `sequences` <= `dim`.
+            whitening with `sequences` <= `dim` or of a mixture; a fraction outside [0, 1].
 
     Source: arXiv:2501.16265v2, in-context linear regression task.
     """
@@ -195,11 +268,26 @@ def linear_regression(
         if spectrum.shape != (dim,):
             raise ValueError(f"`eigenvalues` must hold dim = {dim} numbers; got shape {spectrum.shape}.")
         basis = np.eye(dim)
+    if fixed_task is not None:
+        fixed_task = np.asarray(fixed_task, dtype=np.float64)
+        if fixed_task.shape != (dim,) or not np.isfinite(fixed_task).all():
+            raise ValueError(f"`fixed_task` must hold dim = {dim} finite numbers; got {fixed_task.tolist()}.")
     if rotate:
         basis = (
             _rotation(generator(whole("seed", seed, 0, "the seed of the data"), Stream.ROTATION), dim) @ basis
         )
-    return LinearRegression(spectrum, basis, context, sequences, seed, whiten_tasks, centre_inputs)
+    return LinearRegression(
+        spectrum,
+        basis,
+        context,
+        sequences,
+        seed,
+        whiten_tasks,
+        centre_inputs,
+        vary_context,
+        in_context,
+        fixed_task,
+    )
 
 
 def _rotation(source: np.random.Generator, dim: int) -> Float[np.ndarray, "D D"]:

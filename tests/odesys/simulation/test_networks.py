@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from odesys.clock import prediction_scale
 from odesys.simulation import networks, tasks
 from odesys.simulation.statistics import mean_squared_error, moments
 
 DIM, CONTEXT, HEADS = 3, 6, 2
-NORMALISERS = {"sum": 1, "mean": CONTEXT}
+NORMALISERS = {"sum": 1, "mean": CONTEXT, "tokens": CONTEXT + 1}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def attention_written_out(X, weights, normaliser):
     return output
 
 
-@pytest.mark.parametrize("normalization", ["sum", "mean"])
+@pytest.mark.parametrize("normalization", NORMALISERS)
 def test_forward_is_the_definition(task, normalization):
     net = networks.MergedAttention(HEADS, normalization)
     prompts = task.data().prompts
@@ -55,7 +54,7 @@ def test_forward_is_the_definition(task, normalization):
     np.testing.assert_array_equal(net.predict(weights, prompts), got[:, -1, -1])
 
 
-@pytest.mark.parametrize("normalization", ["sum", "mean"])
+@pytest.mark.parametrize("normalization", NORMALISERS)
 def test_cubic_network_is_the_definition(task, normalization):
     net = networks.CubicFeatureNetwork(HEADS, normalization)
     prompts = task.data().prompts
@@ -66,14 +65,14 @@ def test_cubic_network_is_the_definition(task, normalization):
         assert got == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
-@pytest.mark.parametrize("normalization", ["sum", "mean"])
+@pytest.mark.parametrize("normalization", NORMALISERS)
 @pytest.mark.parametrize("kind", [networks.MergedAttention, networks.CubicFeatureNetwork])
 def test_statistics_give_the_gradient_of_the_raw_sequences(task, kind, normalization):
     net = kind(HEADS, normalization)
     is_attention = isinstance(net, networks.MergedAttention)
     weights = all_blocks(net) if is_attention else net.init(np.random.default_rng(7), 0.5, DIM)
     prompts, labels = task.data()
-    data = moments(task, net.features).scaled(prediction_scale(CONTEXT, normalization))
+    data = moments(task, net.features, normalization)
 
     raw = jax.value_and_grad(lambda w: jnp.mean((labels - net.predict(w, prompts)) ** 2))
     fast = jax.value_and_grad(lambda w: mean_squared_error(net.coefficients(w), data))
