@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import sympy as sp
 from flint import fmpq, fmpq_mat
+from sympy.integrals.manualintegrate import manualintegrate
 from sympy.polys.matrices import DomainMatrix
 
 from fixedpoints.near.balls import (
@@ -28,7 +29,7 @@ from fixedpoints.near.local import Local
 from fixedpoints.near.spectrum import Spectrum
 from symbolic import conservation
 from symbolic.conservation import FirstIntegral
-from symbolic.errors import NotConservedError
+from symbolic.errors import NotConservedError, UndecidedError
 from symbolic.field import IteratedMap, VectorField
 from symbolic.zero import exact, is_zero, residual
 
@@ -75,13 +76,14 @@ def given_integrals(
 def found_integrals(
     rule: VectorField | IteratedMap, values: Mapping[sp.Symbol, float], degree: int
 ) -> tuple[sp.Expr, ...]:
-    """Polynomials up to a degree, and sums of polynomials and logarithms of states, that a flow conserves."""
+    """What a flow conserves: polynomials up to a degree, or sums of polynomials and logarithms of states; above
+    degree 1 also the Hamiltonian of a planar field without divergence."""
     if isinstance(rule, IteratedMap) or len(rule.state) > _MOST_STATES:
         return ()
     field = _with_numbers(rule, {p: sp.Rational(v) for p, v in values.items()})
-    if not all(f.is_rational_function(*field.state) for f in field.rhs):
-        return ()
-    return _found(field, degree)
+    rational = all(f.is_rational_function(*field.state) for f in field.rhs)
+    found = _found(field, degree) if rational else ()
+    return found or (_hamiltonian(field) if degree > 1 else ())
 
 
 def decide(local: Local, spectrum: Spectrum, integrals: Sequence[sp.Expr]) -> Verdict | None:
@@ -163,6 +165,25 @@ def _with_logarithms(field: VectorField) -> tuple[sp.Expr, ...]:
     matrix = sp.Matrix([[column.get(powers, 0) for column in columns] for powers in rows])
     basis = DomainMatrix.from_Matrix(matrix).to_field().nullspace().to_Matrix().tolist()
     return tuple(sp.Add(*(c * q for c, q in zip(row, candidates, strict=True))) for row in basis)
+
+
+@lru_cache(maxsize=64)
+def _hamiltonian(field: VectorField) -> tuple[sp.Expr, ...]:
+    """H with x' = dH/dy, y' = -dH/dx, proven to be conserved; nothing if the field is not of that form."""
+    if len(field.state) != 2:
+        return ()
+    (x, y), (f, g) = field.state, field.rhs
+    if not is_zero(f.diff(x) + g.diff(y)):
+        return ()
+    kinetic = manualintegrate(f, y)
+    rest = sp.simplify(g + kinetic.diff(x))
+    hamiltonian = kinetic - manualintegrate(rest, x)
+    if rest.has(y) or hamiltonian.has(sp.Integral):
+        return ()
+    try:
+        return (conservation.verify(field, hamiltonian).expression,)
+    except (NotConservedError, UndecidedError):
+        return ()
 
 
 def _centre_space(local: Local, spectrum: Spectrum) -> Matrix:

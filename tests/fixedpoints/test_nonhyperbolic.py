@@ -155,6 +155,28 @@ def test_its_companion_is_a_centre():
     assert classify(field, {"x": 1, "y": 1}).stability == "centre"
 
 
+@pytest.mark.parametrize(
+    ("rhs", "hamiltonian"),
+    [
+        ((y, -sp.sin(x)), y**2 / 2 - sp.cos(x)),
+        ((sp.sin(y), -sp.sin(x)), -sp.cos(x) - sp.cos(y)),
+        ((y, -sp.exp(x) * x), y**2 / 2 + (x - 1) * sp.exp(x)),
+    ],
+)
+def test_a_hamiltonian_that_is_no_polynomial(rhs, hamiltonian):
+    point = at_origin(flow(*rhs))
+    assert point.stability == "centre"
+    shown = sp.sympify(point.evidence.split("conserved quantity ")[1].split(", so")[0])
+    assert sp.simplify(shown - hamiltonian).is_number
+
+
+def test_what_has_no_hamiltonian_gets_none():
+    # The damped pendulum loses energy; with a friction y^3 it does so too slowly for the linearisation to see.
+    assert at_origin(flow(y, -sp.sin(x) - y**3)).stability == "stable weak focus"
+    # Divergence -3 x^2 y^2: Lyapunov coefficient 0, and no quantity.
+    assert at_origin(flow(y, -sp.sin(x) - x**2 * y**3)).stability != "centre"
+
+
 def test_second_lyapunov_coefficient():
     # x' = y - a3 x^3 - a5 x^5, y' = -x averages to r' = -3/8 a3 r^3 - 5/16 a5 r^5 (cos^4, cos^6 over a turn).
     first = at_origin(flow(y - x**3, -x))
