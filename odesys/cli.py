@@ -1,4 +1,4 @@
-"""The command line: `odesys check` runs studies and writes a report.
+"""The command line: `odesys check` runs studies and writes a report; `odesys fixed-points` says where a model stops.
 
 Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 wrong usage or a faulty input;
 130 interrupted by Ctrl-C.
@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from odesys import studies
+from odesys.commands.faults import UsageFault
 from odesys.folder import ReportFolderError, check_writable
 from odesys.report import Picture, Report, add_pictures
 
@@ -33,10 +34,6 @@ DEFAULT_SEED = 10
 INTERRUPTED = 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-
-
-class UsageFault(ValueError):
-    """What the user asked for cannot be done as asked; the message says why and what to do."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -156,6 +153,57 @@ def _draw(
     else:
         print("\n".join(paths))
     return 0
+
+
+@app.command("fixed-points")
+def fixed_points(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="merged, separate, or a textbook system such as lorenz.")
+    ],
+    dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")] = None,
+    context: Annotated[
+        int | None, typer.Option(help="N, the number of context pairs; 31 by default.")
+    ] = None,
+    heads: Annotated[
+        int | None, typer.Option(help="H, the number of heads; by default 8 merged, 5 separate.")
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
+    ] = None,
+    eigenvalues: Annotated[
+        str | None,
+        typer.Option(
+            metavar="L1,L2,...", help="Of the covariance, falling; by default like D, ..., 1, trace 1."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The most points to show.")] = 100,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")] = False,
+) -> int:
+    """Where a model stops, what it does there, and how sure it is that nothing is missing."""
+    from odesys.commands.fixed_points import Options, answer
+
+    found = answer(model, Options(dim, context, heads, rank, _numbers("--eigenvalues", eigenvalues), limit))
+    if as_json:
+        print(found.to_json())
+        return 0
+    console = _terminal()
+    console.print(Text(found.title, style="bold"))
+    if found.points:
+        console.print(found.table())
+    for line in found.lines:
+        console.print(line, highlight=False, markup=False)
+    return 0
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageFault(
+            f"{option} must be numbers with commas between them, like .4,.3,.2; got {text!r}."
+        ) from None
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ HOME = Path(importlib.import_module("odesys").__file__).parent.parent
 
 #: The rooms from the cellar up: each may use itself and what stands before it.
 FLOORS = ("symbolic", "odesys", "fixedpoints", "roof")
-ROOF = ("odesys.studies", "odesys.cli")
+ROOF = ("odesys.studies", "odesys.commands", "odesys.cli")
 
 
 def modules():

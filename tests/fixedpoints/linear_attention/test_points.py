@@ -205,6 +205,12 @@ class TestIndex:
             # Moving within the continuum costs nothing.
             assert point.index[1] >= point.dimension
 
+    def test_rounding_of_equal_eigenvalues_leaves_zeros_zero(self):
+        # 0.1 + 0.2 = 0.30000000000000004: the mode next to a learned one is its equal.
+        point = Lattice((0.1 + 0.2, 0.3, 0.1), 31, heads=1).at([1])
+        assert point.index == (0, 7 - 4, 4)
+        assert np.sum(point.hessian_eigenvalues == 0) == 3
+
     def test_the_formula_decides_where_floats_cannot(self):
         # Two eigenvalues that differ by 1e-10: the block's small eigenvalue is below the threshold of the matrix.
         lattice = Lattice((0.3 + 1e-10, 0.3), 31, heads=2)

@@ -72,6 +72,10 @@ class TestConditions:
         assert found.speed < 1e-15
         assert list(found.index) == expected["inertia"] == list(inertia(hessian(weights, three.task)))
 
+    def test_c3_admits_a_silent_head_with_one_of_key_and_query_in_the_span(self, lattice):
+        found = conditions(lattice.at([1]).weights.with_spare_queries(np.ones((1, 4))), lattice.task)
+        assert (found.c3_prime, found.c3) == (True, True)
+
     def test_c3_prime_fails_where_a_silent_head_is_pulled(self, lattice):
         weights = changed(lattice.at([1]).weights, key={(1, 0, 1): 1.0}, query={(1, 0, 1): 1.0})
         found = conditions(weights, lattice.task)

@@ -1,0 +1,1 @@
+"""What the subcommands of the command line do, one a file; `odesys.cli` reads the arguments."""
