@@ -159,7 +159,8 @@ def eigenbasis_moments() -> EigenbasisMoments:
     samples, coordinates = ((_n, 1, N), (_m, 1, N)), ((e, 1, D), (f, 1, D))
     return EigenbasisMoments(
         indices=(a, b, c, d),
-        S=mean(_X[_n, a] * _X[_n, e] * _X[_m, e] * _X[_m, b] / N**2, *samples, coordinates[0]),
+        # Summed over f, as what is left of the trace in `features`, so that SymPy sees the two sums as one.
+        S=mean(_X[_n, a] * _X[_n, f] * _X[_m, f] * _X[_m, b] / N**2, *samples, coordinates[1]),
         cross=mean(_TASK[f] * _QUERY[f] * z(_n, a, b, e), samples[0], *coordinates),
         features=mean(z(_n, a, b, e) * z(_m, c, d, f), *samples, *coordinates),
         power=mean(_TASK[e] * _QUERY[e] * _TASK[f] * _QUERY[f], *coordinates),
