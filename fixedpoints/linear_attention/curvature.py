@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from fixedpoints.linear_attention.modes import Modes
 from fixedpoints.linear_attention.weights import Weights
@@ -107,37 +107,47 @@ def structured_eigenvalues(
         assigned: for each head that is not zero, the places (from 0) of the modes that it carries.
     """
     lam, S, p = modes.eigenvalues, modes.features, modes.optimum
-    learned = [d for head in assigned for d in head]
-    others = [d for d in range(modes.dim) if d not in learned]
-    v = {d: np.cbrt(p[list(head)].sum()) for head in assigned for d in head}
-    found: list[float] = []
-    for head in assigned:
-        places, size = list(head), v[head[0]]
-        # dM_dd = v kappa_d (dk + dq) + kappa_d^2 dv, with kappa_d^2 = p_d / v.
-        scale, shares = np.sqrt(2 * S[places] * lam[places]), p[places] / size
-        gram = np.outer(scale, scale) * (np.diag(2 * size * p[places]) + np.outer(shares, shares))
-        found += np.linalg.eigvalsh(gram).tolist()
-        for b in others:
-            found += [2 * size * lam[b] ** 2, -2 * size * lam[b] ** 2] * (rank - len(places))
-    found += [2 * S[a] * lam[b] * (v[a] * p[a] + v[b] * p[b]) for a in learned for b in learned if a != b]
-    for a in learned:
-        for b in others:
-            found += _exchange(modes, a, b, v[a])
-    zeros = heads * (1 + 2 * rank * modes.dim) - len(found)
-    return np.sort(np.concatenate([found, np.zeros(zeros)]))
+    learned = np.array([d for head in assigned for d in head], dtype=int)
+    others = np.setdiff1d(np.arange(modes.dim), learned)
+    # v^2 kappa_d^2 = v p_d of the head that carries mode d.
+    strength = np.zeros(modes.dim)
+    found: list[np.ndarray] = []
+    for places in map(list, assigned):
+        v = np.cbrt(p[places].sum())
+        strength[places] = v * p[places]
+        # dM_dd = v kappa_d (dk + dq) + kappa_d^2 dv.
+        scale, shares = np.sqrt(2 * S[places] * lam[places]), p[places] / v
+        gram = np.outer(scale, scale) * (np.diag(2 * strength[places]) + np.outer(shares, shares))
+        found.append(np.linalg.eigvalsh(gram))
+        spare = np.tile(2 * v * lam[others] ** 2, rank - len(places))
+        found += [spare, -spare]
+    pairs = 2 * np.outer(S, lam) * (strength[:, None] + strength)
+    found.append(pairs[np.ix_(learned, learned)][~np.eye(len(learned), dtype=bool)])
+    found += _exchange(modes, learned, others, strength[learned])
+    values = np.concatenate(found)
+    return np.sort(np.concatenate([values, np.zeros(heads * (1 + 2 * rank * modes.dim) - len(values))]))
 
 
-def _exchange(modes: Modes, a: int, b: int, v: float) -> list[float]:
-    """Both eigenvalues of the block of a learned mode a and another mode b, the smaller one from the determinant.
+def _exchange(
+    modes: Modes,
+    learned: Int[np.ndarray, " m"],
+    others: Int[np.ndarray, " n"],
+    strength: Float[np.ndarray, " m"],
+) -> list[Float[np.ndarray, " mn"]]:
+    """The larger and the smaller eigenvalues of the blocks of each learned mode a and each other mode b.
 
-    det = 4 v^2 lambda_b^3 (lambda_a a_b - lambda_b a_a) / a_a, whose bracket has the factor lambda_a - lambda_b.
+    The smaller one is the determinant over the larger, and the determinant is taken in the form that does not cancel:
+    4 v^2 lambda_b^3 (lambda_a a_b - lambda_b a_a)/a_a, whose bracket has the factor lambda_a - lambda_b.
     """
-    (x, y), S, p = modes.eigenvalues[[a, b]], modes.features, modes.optimum[a]
-    first, second = 2 * v * p * S[b] * x, 2 * v * p * S[a] * y
+    x, y = modes.eigenvalues[learned][:, None], modes.eigenvalues[others]
+    a, weight = modes.a[learned][:, None], strength[:, None]
+    # v = strength / p_a, and p_a = 1/(lambda_a a_a).
+    v = weight * x * a
+    first, second = 2 * weight * modes.features[others] * x, 2 * weight * modes.features[learned][:, None] * y
     large = (first + second) / 2 + np.hypot((first - second) / 2, 2 * v * y**2)
-    tied = any(a in space and b in space for space in modes.spaces)
-    bracket = 0.0 if tied else (x - y) * (1 + (1 + modes.trace * (x + y) / (x * y)) / modes.context)
-    return [float(large), float(4 * v**2 * y**3 * bracket / modes.a[a] / large)]
+    bracket = (x - y) * (1 + (1 + modes.trace * (x + y) / (x * y)) / modes.context)
+    bracket[modes.space[learned][:, None] == modes.space[others]] = 0.0
+    return [large.ravel(), (4 * v**2 * y**3 * bracket / a / large).ravel()]
 
 
 def _check_dim(weights: Weights, modes: Modes) -> None:

@@ -177,7 +177,13 @@ class Lattice:
 
     @property
     def certificate(self) -> Certificate:
-        """Why no function is missing, for any H and R."""
+        """Why no function is missing, for any H and R.
+
+        In W = S^{1/2} M Lambda^{1/2} and T = S^{-1/2} Lambda^{3/2} the two equations for G read T W^T = W W^T and
+        T W = W^T W. Both right-hand sides are symmetric, so T^2 W^T = T W T = W^T T^2: W commutes with T^2, whose
+        eigenvalues lambda_d/a_d differ where those of Lambda do. In an eigenspace of T = t then t W = W^T W, so that
+        W/t is an orthogonal projector.
+        """
         reason = (
             "where the flow stops, G vanishes on the rows of every head with v != 0, hence G M^T = 0 and G^T M = 0; "
             "then M commutes with the covariance and M diag(lambda a) is an orthogonal projector, of rank at most H R"

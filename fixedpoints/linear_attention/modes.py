@@ -10,7 +10,7 @@ from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 __all__ = ["EQUAL", "Modes", "checked_heads", "checked_rank"]
 
@@ -92,10 +92,15 @@ class Modes:
         ends = [0, *map(int, fall), self.dim]
         return tuple(range(low, high) for low, high in pairwise(ends))
 
+    @cached_property
+    def space(self) -> Int[np.ndarray, " D"]:
+        """The number (from 0) of the eigenspace of each mode."""
+        return np.repeat(np.arange(len(self.spaces)), [len(space) for space in self.spaces])
+
     def counts(self, places: Iterable[int]) -> tuple[int, ...]:
         """How many of the modes at these places lie in each eigenspace."""
-        chosen = set(places)
-        return tuple(sum(d in chosen for d in space) for space in self.spaces)
+        found = np.bincount(self.space[list(places)], minlength=len(self.spaces))
+        return tuple(map(int, found))
 
     def residual(self, M: Float[np.ndarray, "D D"]) -> Float[np.ndarray, "D D"]:
         """G(M) = -(1/2) dL/dM = Lambda^2 - S M Lambda."""

@@ -52,7 +52,7 @@ def conditions(weights: Weights, modes: Modes, tolerance: float = 1e-9) -> Condi
     Raises:
         ValueError: the weights are of another dimension than the task, or the tolerance is not positive.
 
-    Source: arXiv:2501.16265, appendix on fixed points (C1 to C3), with C3 weakened to what is necessary.
+    Source: arXiv:2501.16265, conditions C1 to C3 for rank one; here for any R, with C3 weakened to what is necessary.
     """
     if weights.dim != modes.dim:
         raise ValueError(

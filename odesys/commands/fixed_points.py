@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MODELS", "Options", "answer"]
 
+#: Numbers that one answer may hold; a hundred points of D = H = 150 stay below.
+_MOST_EIGENVALUES = 5_000_000
+
 
 @dataclass(frozen=True)
 class Options:
@@ -136,6 +139,12 @@ def _shown(lattice: Lattice, limit: int) -> tuple[Sequence[Point], list[str]]:
     """The points to show, and a note that says which of them these are."""
     from fixedpoints.linear_attention.lattice import MOST
 
+    coordinates = lattice.heads * (1 + 2 * lattice.rank * lattice.task.dim)
+    if min(limit, lattice.size) * coordinates > _MOST_EIGENVALUES:
+        raise UsageFault(
+            f"Each point has {coordinates} eigenvalues, too many to show {limit} points; "
+            f"give --limit {max(1, _MOST_EIGENVALUES // coordinates)} or fewer heads."
+        )
     if lattice.size > MOST:
         nested = lattice.nested[:limit]
         return nested, [

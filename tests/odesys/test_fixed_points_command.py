@@ -169,6 +169,10 @@ def test_a_model_is_an_entry_of_the_table_of_models(monkeypatch, capfd):
         ("separate --heads 0", "`heads` is the number H of heads"),
         ("separate --dim 3 --rank 4", "`rank` is the number R of rows"),
         ("separate --rank 0", "`rank` is the number R of rows"),
+        (
+            "separate --dim 400 --heads 400",
+            "320400 eigenvalues, too many to show 100 points; give --limit 15",
+        ),
         ("separate --limit 0", "Invalid value for '--limit'"),
         ("merged --rank 2", "--rank means nothing for merged"),
         ("merged --heads 0", "`heads` is the number H of heads"),

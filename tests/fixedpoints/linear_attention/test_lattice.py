@@ -227,6 +227,15 @@ class TestRepeatedEigenvalues:
         assert rank == 16 - component.dimension
         assert component.dimension == point.dimension
 
+    def test_the_equations_of_a_component_exclude_every_other(self):
+        lattice = Lattice((0.4, 0.2, 0.2, 0.1), 31, heads=4)
+        entries = [sp.Symbol(f"M_{a}_{b}") for a in range(1, 5) for b in range(1, 5)]
+        for point in lattice:
+            for other in lattice:
+                at = dict(zip(entries, np.diag(other.M).ravel().tolist(), strict=True))
+                left = max(abs(e.subs(at)) for e in point.component.equations)
+                assert (left < 1e-14) == (point.modes == other.modes)
+
     def test_the_flow_stops_on_the_whole_continuum(self):
         lattice = Lattice((0.4, 0.2, 0.2, 0.1), 31, heads=3)
         point, turn = lattice.at([1, 2]), 1.1

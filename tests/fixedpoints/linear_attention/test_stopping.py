@@ -76,6 +76,14 @@ class TestConditions:
         found = conditions(lattice.at([1]).weights.with_spare_queries(np.ones((1, 4))), lattice.task)
         assert (found.c3_prime, found.c3) == (True, True)
 
+    def test_a_head_that_is_silent_up_to_rounding_is_silent(self, lattice):
+        # v = 1e-15 and a query outside the span: an active head would violate C2 by far.
+        weights = changed(lattice.at([1]).weights, v={1: 1e-15}, query={(1, 0, 2): 1.0})
+        found = conditions(weights, lattice.task)
+        assert found.is_fixed_point
+        assert found.index == conditions(changed(weights, v={1: 0.0}), lattice.task).index
+        assert not conditions(changed(weights, v={1: 1e-3}), lattice.task).is_fixed_point
+
     def test_c3_prime_fails_where_a_silent_head_is_pulled(self, lattice):
         weights = changed(lattice.at([1]).weights, key={(1, 0, 1): 1.0}, query={(1, 0, 1): 1.0})
         found = conditions(weights, lattice.task)
