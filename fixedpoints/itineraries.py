@@ -285,7 +285,7 @@ def _crossing(times: np.ndarray, height: np.ndarray, at: int) -> float:
 def _verdict(system: ODESystem, course: _Course, place: FixedPoint | Component, span: slice) -> str:
     """Whether a trajectory that is still there at the end settles."""
     stability = _stability(system, course, place)
-    if not stability.startswith("stable"):
+    if not stability.startswith(("stable", "sink")):
         return f"lingers: still there at the last time, but the place is classified as {stability}"
     if not _slows_down(course.speeds[span], float(np.max(course.speeds))):
         return f"lingers: {stability}, but the speed does not go on falling"

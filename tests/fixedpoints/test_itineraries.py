@@ -9,7 +9,7 @@ from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints
 from odesys.system import MapSystem, ODESystem
 from symbolic.field import IteratedMap, VectorField
 
-x, y = sp.symbols("x y")
+x, y, z = sp.symbols("x y z")
 DIMS = {"unstable node": (2, 0, 0), "saddle": (1, 0, 1), "stable node": (0, 0, 2)}
 
 #: Two logistic modes, the second five times slower: x from 0 to 1 first, then y.
@@ -139,3 +139,10 @@ def test_refuses():
         itinerary(MODES, {"x": 0.5, "y": 0.5}, [0, 1], known(CORNERS), radius=0)
     with pytest.raises(ValueError, match="No number for the states"):
         itinerary(MODES, {"x": 0.5}, [0, 1], known(CORNERS))
+
+
+def test_a_sink_of_three_states_settles():
+    # From three states on a stable point is called a sink.
+    field = VectorField((x, y, z), (-x, -2 * y, -3 * z))
+    (only,) = itinerary(ODESystem(field), {"x": 1.0, "y": 1.0, "z": 1.0}, np.linspace(0, 20, 201)).visits
+    assert only.verdict.startswith("settles: sink")
