@@ -1,6 +1,8 @@
 """The lattice of fixed points of separate attention: losses, order, number, laziness, continua, completeness."""
 
 import math
+import subprocess
+import sys
 import time
 from itertools import chain, combinations, pairwise
 from math import comb
@@ -83,6 +85,12 @@ class TestLosses:
             # Against correctly rounded sums; doubling rounds at most 20 times.
             exact = math.fsum([task.trace, *(-x for d, x in enumerate(task.drops) if place >> d & 1)])
             assert found[place] == pytest.approx(exact, abs=20 * 2**-53 * task.trace)
+
+
+def test_the_room_finds_the_module_and_loads_no_jax():
+    program = "import sys, fixedpoints; print(fixedpoints.linear_attention.losses((0.2, 0.1), 31).shape, 'jax' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["(4,)", "False"]
 
 
 class TestEnumeration:
