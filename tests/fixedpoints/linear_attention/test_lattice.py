@@ -88,7 +88,8 @@ class TestLosses:
 
 
 def test_the_room_finds_the_module_and_loads_no_jax():
-    program = "import sys, fixedpoints; print(fixedpoints.linear_attention.losses((0.2, 0.1), 31).shape, 'jax' in sys.modules)"
+    shown = "fixedpoints.linear_attention.losses((0.2, 0.1), 31).shape, 'jax' in sys.modules"
+    program = f"import sys, fixedpoints; print({shown})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["(4,)", "False"]
 
