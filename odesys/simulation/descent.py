@@ -257,18 +257,11 @@ _SADDLE = "At zero weights the gradient vanishes: descent would stay at that sad
 def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
     """The run with its provenance, as far as all its losses are finite; a DescentError that carries it if they
     break off."""
-    finite = np.isfinite(losses).reshape(len(losses), -1)
-    count = len(losses) if finite.all() else int(np.argmin(finite.all(axis=1)))
+    count = _finite(losses)
     recorded = np.arange(0, count, settings.every)
     dims = ("step", "seed")[: losses.ndim]
     result = xr.Dataset(
-        {
-            "loss": (dims, losses[recorded], {"long_name": "loss"}),
-            **{
-                name: (axes, values[: len(recorded)], about)
-                for name, (axes, values, about) in variables.items()
-            },
-        },
+        {"loss": (dims, losses[recorded], {"long_name": "loss"}), **variables},
         coords={"step": ("step", recorded, {"long_name": "updates done"}), **coords},
         attrs={
             "method": "full-batch gradient descent, float64",
@@ -281,7 +274,7 @@ def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
     )
     if count == settings.steps:
         return result
-    column = int(np.argmin(finite[count]))
+    column = int(np.argmin(np.isfinite(losses[count])))
     which = f" for seed {coords['seed'][column]}" if losses.ndim == 2 else ""
     course = losses.reshape(len(losses), -1)[:, column]
     if count == 0:
@@ -295,7 +288,8 @@ def _dataset(losses, variables, coords, attrs, settings) -> xr.Dataset:
 
 
 def _run(loss: Callable, weights, data, settings: _Settings, batched: bool = False) -> tuple[np.ndarray, Any]:
-    """Losses of all steps and weights of the recorded ones; with a second axis for each start if `batched`."""
+    """Losses of all steps, and the weights of the recorded ones as far as the losses are finite; with a second
+    axis for each start if `batched`."""
     intervals = (settings.steps - 1) // settings.every
     with jax.enable_x64(True):
         weights, data, rate = jax.tree.map(
@@ -305,9 +299,17 @@ def _run(loss: Callable, weights, data, settings: _Settings, batched: bool = Fal
         shape = jax.eval_shape(loss, one, data)
         if getattr(shape, "shape", None) != ():
             raise ValueError(f"The loss must be one number; it returned {shape}.")
-        return jax.device_get(
+        losses, kept = jax.device_get(
             _descend(loss, weights, data, rate, intervals=intervals, every=settings.every, batched=batched)
         )
+    recorded = len(range(0, _finite(losses), settings.every))
+    return losses, jax.tree.map(lambda leaf: leaf[:recorded], kept)
+
+
+def _finite(losses: np.ndarray) -> int:
+    """How many steps pass before a loss, of any start, is not finite."""
+    finite = np.isfinite(losses).reshape(len(losses), -1).all(axis=1)
+    return len(losses) if finite.all() else int(np.argmin(finite))
 
 
 @partial(jax.jit, static_argnames=("loss", "intervals", "every", "batched"))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -47,16 +48,21 @@ def moments(
         normalization: of the network that the moments are for; the features are multiplied by its
             `odesys.clock.prediction_scale`, for each context length its own.
     """
-    gram, cross, power = 0.0, 0.0, 0.0
+    totals = (0.0, 0.0, 0.0)
     for prompts, labels in task.batches():
         phi = prediction_scale(prompts.shape[2] - 1, normalization) * features(prompts)
-        gram = gram + phi.T @ phi
-        cross = cross + labels @ phi
-        power = power + labels @ labels
-    result = Moments(*(np.asarray(total / task.examples) for total in (gram, cross, power)))
+        with jax.enable_x64(True):
+            products = jax.device_get(_products(phi, labels))
+        totals = tuple(total + product for total, product in zip(totals, products, strict=True))
+    result = Moments(*(np.asarray(total / task.examples) for total in totals))
     for array in result:
         array.setflags(write=False)
     return result
+
+
+@jax.jit  # rather than NumPy, whose many small products suffer where other processes use the cores
+def _products(phi, labels):
+    return phi.T @ phi, labels @ phi, labels @ labels
 
 
 def mean_squared_error(theta: Float[Array, " F"], data: Moments) -> Float[Array, ""]:

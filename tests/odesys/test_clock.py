@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from references import reference
 
 from odesys import clock
 
@@ -11,6 +12,15 @@ from odesys import clock
 @dataclass
 class Task:
     context: int
+
+
+@dataclass
+class VaryingTask:
+    context: int
+
+    @property
+    def lengths(self):
+        return range(1, self.context + 1)
 
 
 def test_time_constant_of_figure_1():
@@ -24,6 +34,42 @@ def test_the_papers_normalisation_has_no_power_of_n():
     ticks = clock.merged(Task(31), rate=1e-3, normalization="mean")
     assert ticks.time_constant_in_steps == pytest.approx(500)  # 1/(2 lr)
     assert ticks.weight_scale == 1
+
+
+@pytest.mark.parametrize(
+    "published",
+    reference("linear_attention_variants")["code_time_constants"],
+    ids=lambda entry: str(entry["rate"]),
+)
+def test_time_constant_of_figure_3(published):
+    # tau = 1/(2 lr N^{2/3}) steps
+    ticks = clock.separate(Task(published["context"]), published["rate"])
+    assert ticks.time_constant_in_steps == pytest.approx(published["steps"], rel=1e-14)
+    assert ticks.description.startswith("t = 2 k eta N^{2/3} tau, eta = 0.0")
+
+
+def test_separate_weights_scale_by_the_cube_root():
+    assert clock.separate(Task(27), rate=0.5).weight_scale == pytest.approx(3, rel=1e-15)
+    assert clock.separate(Task(27), rate=0.5).step_time == pytest.approx(9, rel=1e-15)  # 2 * 0.5 * 27^{2/3}
+    assert clock.separate(Task(27), rate=0.5, normalization="mean").step_time == 1
+    assert clock.separate(Task(27), rate=0.5, time_constant=2.0).step_time == pytest.approx(18, rel=1e-15)
+
+
+def test_counting_the_query_shrinks_the_prediction():
+    # 1/(N+1) is N/(N+1) times the paper's 1/N
+    assert clock.prediction_scale(3, "tokens") == 0.75
+    assert clock.merged(Task(3), 0.5, "tokens").step_time == pytest.approx(0.75)
+    assert clock.separate(Task(7), 0.5, "tokens").step_time == pytest.approx((7 / 8) ** (2 / 3))
+    assert clock.separate(Task(7), 0.5, "tokens").description.startswith("t = 2 k eta (N/(N+1))^{2/3} tau")
+
+
+def test_no_factor_where_the_context_varies():
+    for normalization in ("mean", "tokens"):
+        assert clock.separate(VaryingTask(7), 0.5, normalization).step_time == 1
+        assert clock.weight_scale(VaryingTask(7), normalization, 3) == 1
+    for ticks in (clock.merged, clock.separate):
+        with pytest.raises(ValueError, match="no fixed theory where the context length varies"):
+            ticks(VaryingTask(7), 0.5)
 
 
 def test_weights_scale_by_root_n_and_predictions_by_n():
