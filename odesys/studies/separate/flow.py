@@ -16,7 +16,6 @@ from odesys.studies.separate.setting import (
     CONTEXT,
     DIM,
     EIGENVALUES,
-    HEADS,
     IN_HEAD_SLOPE,
     PAPER,
     numbers,
