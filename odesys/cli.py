@@ -1,4 +1,5 @@
-"""The command line: `odesys check` runs studies and writes a report; `odesys fixed-points` says where a model stops.
+"""The command line: `odesys check` runs studies and writes a report, `odesys fixed-points` says where a model stops,
+`odesys simulate` trains one.
 
 Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 wrong usage or a faulty input;
 130 interrupted by Ctrl-C.
@@ -192,6 +193,63 @@ def fixed_points(
         console.print(found.table())
     for line in found.lines:
         console.print(line, highlight=False, markup=False)
+    return 0
+
+
+@app.command()
+def simulate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="merged or separate.")],
+    dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")] = None,
+    context: Annotated[
+        int | None, typer.Option(help="N, the number of context pairs; 31 by default.")
+    ] = None,
+    heads: Annotated[
+        int | None, typer.Option(help="H, the number of heads; by default 8 merged, 5 separate.")
+    ] = None,
+    rank: Annotated[
+        int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
+    ] = None,
+    eigenvalues: Annotated[
+        str | None,
+        typer.Option(metavar="L1,L2,...", help="Of the covariance; by default like D, ..., 1, trace 1."),
+    ] = None,
+    sequences: Annotated[
+        int | None, typer.Option(help="P, the sequences of the data; by default 5000 merged, 80000 separate.")
+    ] = None,
+    init: Annotated[float | None, typer.Option(help="Size of the initial weights.")] = None,
+    init_rule: Annotated[
+        str | None, typer.Option(help="What that size means (separate): per-head, per-layer or entry.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps to record, step 0 included.")] = None,
+    every: Annotated[
+        int | None, typer.Option(help="Keep each such step; by default at most 1001 of them.")
+    ] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Of the initial weights, the first one of the data too; repeatable."),
+    ] = None,
+    gradient: Annotated[str, typer.Option(help="full, restricted or raw.")] = "full",
+    normalization: Annotated[str, typer.Option(help="sum (the authors' code), mean or tokens.")] = "sum",
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Data as drawn: not centred, not whitened, covariance diagonal.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="NetCDF file for the run.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+) -> int:
+    """Train a real network by gradient descent; one JSON object says how it went, -o keeps the whole run."""
+    from odesys.commands.simulate import Options
+    from odesys.commands.simulate import simulate as run
+
+    spectrum = _numbers("--eigenvalues", eigenvalues)
+    options = Options(
+        dim, context, heads, rank, spectrum, sequences, init, init_rule, rate, steps, every,
+        tuple(seed or (DEFAULT_SEED,)), gradient, normalization, not plain,
+    )  # fmt: skip
+    _enable_float64()
+    with _progress() as announce:
+        found = run(model, options, out, force, announce)
+    print(found)
     return 0
 
 
