@@ -267,7 +267,9 @@ class TestReductions:
 
 
 class TestClosedForm:
-    LAW = model(2, 2).closed_forms["scalar"]
+    @pytest.fixture
+    def law(self):
+        return model(2, 2).closed_forms["scalar"]
 
     def numbers(self, case):
         return {
@@ -277,10 +279,10 @@ class TestClosedForm:
         }
 
     @pytest.mark.parametrize("name", sorted(ALIGNED))
-    def test_time_at_which_each_value_is_reached(self, name):
+    def test_time_at_which_each_value_is_reached(self, law, name):
         """t = F(v) - F(v_0): the file's v has 16 digits, which t resolves to 1e-12 while v moves."""
         case = ALIGNED[name]
-        F = self.LAW.primitive.subs(self.numbers(case))
+        F = law.primitive.subs(self.numbers(case))
         begin = F.subs(v, sp.Rational(case["v0"])).evalf(40)
         star = sp.Float(case["v_star"], 20)
         assert abs(model(2, 2).v_star.subs(self.numbers(case)).evalf(30) / star - 1) < sp.Float("1e-18")
@@ -288,9 +290,9 @@ class TestClosedForm:
             assert abs((F.subs(v, sp.Float(value, 40)).evalf(40) - begin) / sp.Float(t, 40) - 1) < 1e-12
 
     @pytest.mark.parametrize("name", sorted(ALIGNED))
-    def test_half_time(self, name):
+    def test_half_time(self, law, name):
         case = ALIGNED[name]
-        numbers = self.numbers(case) | {self.LAW.initial[v]: sp.Rational(case["v0"])}
+        numbers = self.numbers(case) | {law.initial[v]: sp.Rational(case["v0"])}
         expected = sp.Float(case["t_half_loss_drop(u^3=1-1/sqrt2)"], 22)
         # a_d of the file has 20 digits
         assert abs(model(2, 2).half_time.subs(numbers).evalf(30) / expected - 1) < sp.Float("1e-17")
@@ -301,29 +303,27 @@ class TestClosedForm:
         assert sp.powsimp(here.relaxation_rate + 3 * lam**2 * here.v_star / tau) == 0
 
     @pytest.mark.parametrize("u", ["1/2", "2", "-1"])
-    def test_the_law_is_real_on_every_basin(self, u):
-        value = self.LAW.primitive.subs({lam: sp.Rational(2, 5), a: 1, tau: 1})
+    def test_the_law_is_real_on_every_basin(self, law, u):
+        value = law.primitive.subs({lam: sp.Rational(2, 5), a: 1, tau: 1})
         value = value.subs(v, sp.Rational(u) * sp.Rational(5, 2) ** sp.Rational(1, 3)).evalf(30)
         assert value.is_real
 
     @pytest.mark.parametrize(("size", "backend"), [(1e-3, "numpy"), (1e-12, "numpy"), (1e-12, "jax")])
-    def test_small_starts_never_saturate(self, size, backend):
+    def test_small_starts_never_saturate(self, law, size, backend):
         # Before the take-off v = v_0/(1 - t/t*), t* = tau/(lam^2 v_0), up to (v/v*)^3; after it v = v*.
         end = 1 / (0.16 * size)
         times = np.concatenate([end * np.array([0.0, 0.5, 0.9]), end + np.linspace(1e2, 1e3, 20)])
         run = odesys.evaluate(
-            self.LAW, {"v": size}, times, {"lambda": 0.4, "a": 69 / 62, "tau": 1.0}, backend=backend
+            law, {"v": size}, times, {"lambda": 0.4, "a": 69 / 62, "tau": 1.0}, backend=backend
         )
         got, star = run["v"].values, (0.4 * 69 / 62) ** (-1 / 3)
         assert np.all(np.isfinite(got))
         np.testing.assert_allclose(got[:3], size * np.array([1.0, 2.0, 10.0]), rtol=1e-5)  # (10 v_0/v*)^3
         np.testing.assert_allclose(got[3:], star, rtol=1e-12)
 
-    def test_a_start_of_the_wrong_sign_decays(self):
+    def test_a_start_of_the_wrong_sign_decays(self, law):
         # v_0 < 0 is the other basin: v = v_0/(1 - lam^2 v_0 t), up to (v_0/v*)^3 = 5e-7, towards 0 and never past it.
-        run = odesys.evaluate(
-            self.LAW, {"v": -0.01}, [0.0, 1e3, 1e9], {"lambda": 0.4, "a": 69 / 62, "tau": 1.0}
-        )
+        run = odesys.evaluate(law, {"v": -0.01}, [0.0, 1e3, 1e9], {"lambda": 0.4, "a": 69 / 62, "tau": 1.0})
         expected = -0.01 / (1 + 0.16 * 0.01 * np.array([0.0, 1e3, 1e9]))
         np.testing.assert_allclose(run["v"], expected, rtol=1e-6)
 

@@ -93,6 +93,29 @@ class TestEscapeTime:
         assert np.isinf(times)
         assert modes == -1
 
+    @pytest.mark.parametrize("ratio", [1.0, 0.5, 1e-6, 1e-14])
+    def test_one_mode_from_zero_value(self, ratio):
+        # v_0 = 0: k^2 - v^2 and q^2 - v^2 are constant, so g t* = int_0^oo dv/sqrt((k^2 + v^2)(q^2 + v^2)), which is
+        # pi/2 over the arithmetic-geometric mean of k and q (Gauss).
+        k = 0.02
+        expected = math.pi / 2 / (0.16 * float(mpmath.agm(k, ratio * k)))
+        assert one(0.0, k * E[0], ratio * k * E[0]) == pytest.approx(expected, rel=EXACT)
+
+    def test_rounding_does_not_turn_a_head_that_is_drawn_into_the_saddle(self):
+        # v_0 = -|k|, k = q in a plane of rows: the minimum is zero, but not in float64.
+        angles = np.linspace(0.1, 1.5, 40)
+        k = 0.3 * np.stack([np.cos(angles), np.sin(angles)], axis=1)[..., None] * E[0]
+        v = np.full(angles.shape, -0.3)
+        assert len(set(np.sum(k**2, axis=(1, 2)) - v**2)) > 1
+        assert np.all(np.isinf(escape_time(v, k, k, LAMBDA)))
+
+    def test_rounding_does_not_move_a_head_from_a_fixed_point(self):
+        # (C3') at v = 0: 0.4^2 * 0.3 * 0.3 = 0.3^2 * 0.4 * 0.4, but not in float64 once k and q are rescaled.
+        sizes = np.linspace(0.1, 1.0, 40)[:, None]
+        k, q = sizes * (0.3 * E[0] + 0.4 * E[1]), (0.3 * E[0] - 0.4 * E[1]) / sizes
+        assert np.any((k * q) @ LAMBDA**2 != 0)
+        assert np.all(np.isinf(escape_time(np.zeros(40), k[:, None], q[:, None], LAMBDA)))
+
     @pytest.mark.parametrize("sign", [1, -1], ids=["rises", "dips"])
     @pytest.mark.parametrize("seed", range(3))
     def test_against_adaptive_quadrature_of_the_derived_integrand(self, seed, sign):
@@ -146,11 +169,14 @@ class TestEscapeTime:
         assert math.isinf(one(edge, k, q))
 
     def test_the_mode_that_is_learned(self):
-        # The largest eigenvalue of what grows: s+ after a rise or a turn to v > 0, s- when v stays below zero.
+        # The largest eigenvalue of what grows in the end: s+ after a rise or a turn to v > 0, s- if v stays negative.
         v, k, q = 0.01, 0.01 * E[2] + 0.02 * E[3], 0.01 * E[2] + 0.02 * E[3]
         assert escapes(v, k[None], q[None], LAMBDA)[1] == 2
         assert escapes(-0.03, (k + E[1] / 100)[None], (-k + E[1] / 100)[None], LAMBDA)[1] == 2
         assert escapes(v, (k + E[0])[None], (q + E[0])[None], np.array([0.0, 0.3, 0.2, 0.1]))[1] == 2
+        turning = escapes(-0.001, (k + E[1] / 1000)[None], (k - E[1] / 1000)[None], LAMBDA)
+        assert turning[1] == 2
+        assert np.isfinite(turning[0])
 
     def test_a_learned_mode_stands_still(self):
         v, k, q = random_head(3)

@@ -255,7 +255,9 @@ def _integral(hills: _Hills) -> np.ndarray:
     with np.errstate(divide="ignore"):
         lengths = (_NEGLIGIBLE - np.log(hills.grow) / 2) * scale[:, None] / hills.rates
     last = np.max(np.min(np.where(growing, lengths, np.inf), axis=1), where=able, initial=_NEGLIGIBLE)
-    first = -2 * _NEGLIGIBLE
+    # Where f(0) = 0 the integrand near it is e^{u/2} over the root of the slope.
+    low = np.maximum(hills.height, hills.slope(np.zeros_like(scale)) / scale)
+    first = np.log(np.min(low, where=able & (low > 0), initial=1.0)) - 2 * _NEGLIGIBLE
 
     def total(step: float, offset: float) -> np.ndarray:
         u = np.arange(first + offset, last + step, step)[:, None]
