@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ class LinearRegression:
             ("seed", 0, "the seed of the data"),
         ):
             object.__setattr__(self, name, whole(name, getattr(self, name), minimum, meaning))
-        if not 0 <= self.in_context <= 1:
+        if not (isinstance(self.in_context, Real) and 0 <= self.in_context <= 1):
             raise ValueError(
                 f"`in_context` is the fraction of sequences with a random task, from 0 to 1; got {self.in_context!r}."
             )
