@@ -294,7 +294,7 @@ class SeparateAttention:
 
     @property
     def v_star(self) -> sp.Expr:
-        """v* = (lambda a)^(-1/3), the end of "scalar" from v_0 > 0; relaxation there is at `relaxation_rate`."""
+        """v* = (lambda a)^(-1/3), where "scalar" ends from v_0 > 0."""
         return (lam * a) ** sp.Rational(-1, 3)
 
     @cached_property

@@ -212,9 +212,18 @@ class TestEscapeTime:
     def test_what_does_not_settle_is_not_returned(self, monkeypatch):
         monkeypatch.setattr(quadrature, "_STEP", 4.0)
         monkeypatch.setattr(quadrature, "_HALVINGS", 1)
-        with pytest.raises(QuadratureError, match="did not settle") as refusal:
+        with pytest.raises(QuadratureError, match="did not settle"):
             escape_time(*random_head(0), LAMBDA)
-        assert refusal.value.estimates.shape == (2, 1)
+
+    def test_what_float64_cannot_hold_is_refused(self):
+        # e_1 only fades, by exp(-2 g_1 y) with g_1/g_2 = 10^4, while e_2 comes to its minimum.
+        k, q = np.array([1.0, 0.5]), np.array([-1.0, -0.3])
+        with pytest.raises(QuadratureError, match=r"1 heads have weights, or eigenvalues .* too far apart"):
+            one(5.0, k, q, np.array([1.0, 0.01]))
+        # k = q = b e_1 far below v: int dtheta/sqrt(v^2 + b^2 e^{2 g theta}) = ln(2 v/b)/(g v).
+        assert one(1.0, 1e-120 * E[0], 1e-120 * E[0]) == pytest.approx(math.log(2e120) / 0.16, rel=EXACT)
+        with pytest.raises(QuadratureError, match="too far apart in size for float64"):
+            one(1.0, 1e-140 * E[0], 1e-140 * E[0])
 
 
 class TestHalfDropDelay:

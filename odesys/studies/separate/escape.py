@@ -34,6 +34,8 @@ _STEP, _HALVINGS = 0.5, 6
 _NEGLIGIBLE = 40.0
 #: Exponents beyond this one overflow; the integrand vanishes long before.
 _LARGEST = 700.0
+#: So much must grow that it has taken off, by exp(2 * _NEGLIGIBLE), at that exponent.
+_SMALLEST = np.exp(2 * _NEGLIGIBLE - _LARGEST)
 #: What is left of a sum that cancels, relative to its parts, may be rounding.
 _ROUNDING = 8 * np.finfo(float).eps
 #: Bisections that leave nothing of an interval in float64.
@@ -41,11 +43,7 @@ _BISECTIONS = 110
 
 
 class QuadratureError(ArithmeticError):
-    """A waiting time did not reach its accuracy; `estimates` are the last two, shape (2, heads)."""
-
-    def __init__(self, message: str, estimates: np.ndarray):
-        super().__init__(message)
-        self.estimates = estimates
+    """A waiting time did not reach its accuracy, or float64 cannot hold what it takes."""
 
 
 def escape_time(
@@ -73,7 +71,7 @@ def escape_time(
         One time for each head, infinite for those that never escape.
     Raises:
         ValueError: shapes do not fit, a number is not finite, an eigenvalue is negative, or tau is not positive.
-        QuadratureError: the quadrature did not converge.
+        QuadratureError: the quadrature did not converge, or weights or eigenvalues are too far apart in size.
     """
     return escapes(v, k, q, eigenvalues, tau)[0]
 
@@ -129,10 +127,9 @@ class _Hills:
     def at(self, y: np.ndarray, height: np.ndarray) -> _Hills:
         """The same told from y on, where f is known to be `height`."""
         x = 2 * self.rates * y[:, None]
-        tilt = self.tilt * np.cosh(x) + (self.grow + self.fade) * np.sinh(x)
-        return replace(
-            self, height=height, grow=self.grow * np.exp(x), fade=self.fade * np.exp(-x), tilt=tilt
-        )
+        _refuse_range((x > _LARGEST) & (self.grow + self.fade > 0))
+        grow, fade, tilt = self._moved(np.minimum(x, _LARGEST))
+        return replace(self, height=height, grow=grow, fade=fade, tilt=tilt)
 
     @property
     def fastest(self) -> np.ndarray:
@@ -151,11 +148,14 @@ class _Hills:
 
     def slope(self, y: np.ndarray) -> np.ndarray:
         """f'(y)/2 at one y for each head."""
-        x = np.minimum(2 * self.rates * y[:, None], _LARGEST)
+        _, _, tilt = self._moved(np.minimum(2 * self.rates * y[:, None], _LARGEST))
+        return np.sum(self.rates * tilt, axis=-1)
+
+    def _moved(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """grow, fade and tilt as they are told from 2 g y = x on."""
+        grow, fade = self.grow * np.exp(x), self.fade * np.exp(-x)
         near = self.tilt * np.cosh(x) + (self.grow + self.fade) * np.sinh(x)
-        return np.sum(
-            self.rates * np.where(x < 1, near, self.grow * np.exp(x) - self.fade * np.exp(-x)), axis=-1
-        )
+        return grow, fade, np.where(x < 1, near, grow - fade)
 
     def _terms(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # Near 0 grow and fade all but cancel; far out one of them may be all there is.
@@ -255,6 +255,7 @@ def _integral(hills: _Hills) -> np.ndarray:
     with np.errstate(divide="ignore"):
         lengths = (_NEGLIGIBLE - np.log(hills.grow) / 2) * scale[:, None] / hills.rates
     last = np.max(np.min(np.where(growing, lengths, np.inf), axis=1), where=able, initial=_NEGLIGIBLE)
+    _refuse_range(growing & (hills.grow < _SMALLEST) & (2 * hills.rates * last / scale[:, None] > _LARGEST))
     # Where f(0) = 0 the integrand near it is e^{u/2} over the root of the slope.
     low = np.maximum(hills.height, hills.slope(np.zeros_like(scale)) / scale)
     first = np.log(np.min(low, where=able & (low > 0), initial=1.0)) - 2 * _NEGLIGIBLE
@@ -272,10 +273,18 @@ def _integral(hills: _Hills) -> np.ndarray:
         if np.all(np.abs(fine - coarse)[able] <= _AGREEMENT * fine[able]):
             return np.where(able, fine, np.inf)
     raise QuadratureError(
-        f"The waiting times did not settle: {fine} after {coarse}, in units of the largest weight. The weights of "
-        "one head may be too far apart in size.",
-        np.stack([coarse, fine]),
+        f"The waiting times did not settle: {fine} after {coarse}, in time constants and units of the largest weight."
     )
+
+
+def _refuse_range(overflows: np.ndarray) -> None:
+    """Refuse heads of which a part grows or fades out of the range of floats while others decide."""
+    if np.any(overflows):
+        raise QuadratureError(
+            f"{np.sum(np.any(overflows, axis=1))} heads have weights, or eigenvalues with weights on them, too far "
+            "apart in size for float64: a part of them fades or grows by more than exp(600). Leave out what does not "
+            "matter."
+        )
 
 
 def _checked(v, k, q, eigenvalues, tau: float) -> tuple[np.ndarray, ...]:
