@@ -95,6 +95,11 @@ class MatrixSoftmaxRegression:
         return letters("X", self.A1.cols, self.A2.cols)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the weights, (d1, d2)."""
+        return self.A1.cols, self.A2.cols
+
+    @property
     def weights(self) -> tuple[sp.Symbol, ...]:
         """vec(X), row by row."""
         return tuple(self.X)

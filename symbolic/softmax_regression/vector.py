@@ -96,6 +96,11 @@ class SoftmaxRegression:
         return tuple(letters("x", self.A.cols))
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the weights, (d, 1)."""
+        return self.A.cols, 1
+
+    @property
     def weights(self) -> tuple[sp.Symbol, ...]:
         """x_1 ... x_d."""
         return self.x
