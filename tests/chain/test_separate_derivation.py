@@ -173,8 +173,12 @@ class TestConserved:
 
     def test_one_row_alone_is_not_balanced_with_the_value(self):
         here = model(2, 1, 2)
+        x, row = here.v[0], here.K[0][0, :]
+        numbers = {p: sp.Rational(1, 2 + i) for i, p in enumerate(here.parameters)}
         with pytest.raises(symbolic.NotConservedError):
-            symbolic.conservation.verify(here.flow, here.v[0] ** 2 - sum(e**2 for e in here.K[0][0, :]))
+            symbolic.conservation.verify(
+                symbolic.specialise(here.flow, numbers), x**2 - sum(e**2 for e in row)
+            )
 
 
 class TestReductions:
@@ -308,14 +312,12 @@ class TestClosedForm:
         value = value.subs(v, sp.Rational(u) * sp.Rational(5, 2) ** sp.Rational(1, 3)).evalf(30)
         assert value.is_real
 
-    @pytest.mark.parametrize(("size", "backend"), [(1e-3, "numpy"), (1e-12, "numpy"), (1e-12, "jax")])
-    def test_small_starts_never_saturate(self, law, size, backend):
+    @pytest.mark.parametrize("size", [1e-3, 1e-12])
+    def test_small_starts_never_saturate(self, law, size):
         # Before the take-off v = v_0/(1 - t/t*), t* = tau/(lam^2 v_0), up to (v/v*)^3; after it v = v*.
         end = 1 / (0.16 * size)
         times = np.concatenate([end * np.array([0.0, 0.5, 0.9]), end + np.linspace(1e2, 1e3, 20)])
-        run = odesys.evaluate(
-            law, {"v": size}, times, {"lambda": 0.4, "a": 69 / 62, "tau": 1.0}, backend=backend
-        )
+        run = odesys.evaluate(law, {"v": size}, times, {"lambda": 0.4, "a": 69 / 62, "tau": 1.0})
         got, star = run["v"].values, (0.4 * 69 / 62) ** (-1 / 3)
         assert np.all(np.isfinite(got))
         np.testing.assert_allclose(got[:3], size * np.array([1.0, 2.0, 10.0]), rtol=1e-5)  # (10 v_0/v*)^3
