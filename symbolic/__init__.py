@@ -2,7 +2,8 @@
 
 Reading order: `field` (what is studied), `gradient_flow` (where it comes from), `moments` (expectations),
 `conservation`, `reduction` (how it gets smaller), `closed_form` (how it is solved), then the models in
-`linear_attention`. `zero` is the one judge of every proof.
+`linear_attention` and `softmax_regression`, and how far those can move in `lipschitz`. `zero` is the one judge of
+every proof.
 """
 
 from symbolic.conservation import FirstIntegral

@@ -19,8 +19,11 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
+from symbolic import closed_form
+from symbolic.closed_form import ClosedForm
 from symbolic.conservation import FirstIntegral
 from symbolic.field import IteratedMap, VectorField
+from symbolic.reduction import Reduction, restrict
 from symbolic.softmax_regression import rules
 from symbolic.softmax_regression.data import column, interpolating_point, letters, matrix, symbols_of, where
 from symbolic.softmax_regression.forms import pairs
@@ -33,6 +36,9 @@ _SOURCES = {
     "normalized": "Li et al. 2023, arXiv:2304.13276",
     "rescaled": "Gao, Song, Yin 2023, arXiv:2305.00660",
 }
+
+#: exp(g x), the state of the reduction to one exponential.
+_w = sp.Symbol("w", positive=True)
 
 
 @lru_cache(maxsize=32, typed=True)
@@ -314,6 +320,41 @@ class SoftmaxRegression:
             raise ValueError(f"`interpolation` needs u = exp; this model has {self.activation}.")
         logarithms = interpolating_point(self.A.row_join(sp.ones(self.A.rows, 1)), self.b, sum_rows=[self.b])
         return dict(zip(self.x, logarithms[:-1], strict=True))
+
+    # --- one weight
+    # -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def reductions(self) -> dict[str, Reduction]:
+        """ "exponential": w = exp(g x), for d = 1, u = exp and rational A without ridge; otherwise nothing.
+
+        g is the largest number of which all a_i (normalized: all a_i - a_1) are multiples; the flow of w is
+        rational, so that its fixed points are counted exactly and its time course is a closed form.
+        """
+        if (
+            self.A.cols != 1
+            or self.activation != "exp"
+            or self.w is not None
+            or not all(a.is_Rational for a in self.A)
+        ):
+            return {}
+        shift = self.A[0] if self.normalization == "normalized" else 0
+        unit = sp.gcd_list([a - shift for a in self.A])
+        if unit == 0:
+            return {}
+        image = {self.x[0]: sp.log(_w) / unit}
+        field = restrict(self.flow, image, state=(_w,))
+        loss = sp.factor(self.loss.xreplace(image))
+        return {"exponential": Reduction(field, {"loss": loss}, f"every start, w = exp({unit} x)")}
+
+    @cached_property
+    def closed_forms(self) -> dict[str, ClosedForm]:
+        """The proven time course of "exponential", t as a function of w.
+
+        Raises:
+            NoClosedFormError: the flow of w could not be integrated.
+        """
+        return {name: closed_form.solve(reduction.field) for name, reduction in self.reductions.items()}
 
     # --- what users ask every model
     # ---------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The gradient as it is compiled: every digit at gaps up to 700, the fixed points and the runs that follow from it."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -107,6 +109,18 @@ def test_trajectories(name):
     A, b = [[sp.Rational(a) for a in row] for row in case["A"]], [sp.Rational(x) for x in case["b"]]
     model = vector.model(n=len(A), d=1, loss=case["loss"]).at(A, b)
     follow(model.flow, [sp.Rational(x) for x in case["x0"]], case["traj"])
+
+
+@pytest.mark.parametrize("name", ["T1_n2d1_norm", "T3a_D1a_left", "T4a_resc_to_fit", "T4b_resc_to_minus_inf"])
+def test_closed_forms_follow_the_same_trajectories(name):
+    """No integrator: the implicit law of w = exp(g x), inverted; the file has 16 digits."""
+    case = REFERENCE["trajectories"][name]
+    A, b = [[sp.Rational(a) for a in row] for row in case["A"]], [sp.Rational(x) for x in case["b"]]
+    law = vector.model(n=len(A), d=1, loss=case["loss"]).at(A, b).closed_forms["exponential"]
+    times = [0.0, *(float(t) for t, _ in case["traj"])]
+    run = odesys.evaluate(law, {"w": math.exp(sp.Rational(case["x0"][0]))}, times)
+    got = np.log(run["w"].values[1:])
+    assert got == pytest.approx([float(x) for _, (x,) in case["traj"]], rel=1e-12, abs=1e-14)
 
 
 def test_trajectory_of_a_matrix():

@@ -28,7 +28,7 @@ def problem(name, loss):
 def close(got, expected, at):
     """Exact expressions at an exact point, to the digits that the file has."""
     for entry, text in zip(got, expected, strict=True):
-        value = sp.sympify(entry).subs(at).evalf(30)
+        value = sp.sympify(entry).subs(at).evalf(30, maxn=60)
         assert abs(value - sp.Float(text, 30)) <= ZERO + DIGITS * abs(value), (value, text)
 
 
@@ -251,6 +251,43 @@ class TestInterpolation:
         # b = (1, 2, 4)/7 on A = (0, 1, 2): log b is a line exactly.
         model = vector.model(n=3, d=1).at([[0], [1], [2]], [sp.Rational(2**k, 7) for k in range(3)])
         assert model.interpolation() == {model.x[0]: sp.log(2)}
+
+
+class TestExponential:
+    def test_the_closed_form_model_of_the_rescaled_loss(self):
+        # A = (1, 2), b = (1 - q, q): Lr = w^2 ((1 - q) w - q)^2, w' = -w^2 dLr/dw.
+        q = sp.Symbol("q", positive=True)
+        model = vector.model(n=2, d=1, loss="rescaled").at([[1], [2]], [1 - q, q])
+        reduction = model.reductions["exponential"]
+        (w,) = reduction.field.state
+        loss = w**2 * ((1 - q) * w - q) ** 2
+        assert sp.expand(reduction.observables["loss"] - loss) == 0
+        assert sp.expand(reduction.field.rhs[0] + w**2 * loss.diff(w)) == 0
+
+    def test_rows_in_half_integers_need_their_common_unit(self):
+        # a = (1, 3/2, 3): differences 1/2 and 2, w = exp(x/2).
+        model = vector.model(n=3, d=1).at([[1], [sp.Rational(3, 2)], [3]], [sp.Rational(1, 3)] * 3)
+        reduction = model.reductions["exponential"]
+        assert reduction.exact_on == "every start, w = exp(1/2 x)"
+        (w,) = reduction.field.state
+        assert sp.cancel(reduction.observables["loss"]).is_rational_function(w)
+        # One at a time: exp(0), w, w^4 are the three terms of alpha.
+        f = [1 / (1 + w + w**4), w / (1 + w + w**4), w**4 / (1 + w + w**4)]
+        hand = sum((p - sp.Rational(1, 3)) ** 2 for p in f) / 2
+        assert sp.cancel(reduction.observables["loss"] - hand) == 0
+
+    @pytest.mark.parametrize(
+        ("n", "d", "options", "A"),
+        [
+            (2, 2, {}, [[0, 1], [1, 0]]),
+            (2, 1, {}, [[0], [sp.sqrt(2)]]),
+            (2, 1, {}, [[1], [1]]),
+            (2, 1, {"loss": "rescaled", "activation": "cosh"}, [[0], [1]]),
+        ],
+    )
+    def test_there_is_none_for_other_problems(self, n, d, options, A):
+        model = vector.model(n=n, d=d, **options).at(A, [0, 1])
+        assert model.reductions == model.closed_forms == {}
 
 
 @pytest.mark.parametrize(
