@@ -125,8 +125,11 @@ def time_course(law: ClosedForm, backend: str = "numpy") -> Callable[..., tuple]
 @lru_cache(maxsize=64)
 def _inverter(law: ClosedForm, backend: str) -> Callable[..., Any]:
     symbols = (*law.field.state, *law.field.parameters)
-    F, f = (compile_expressions((e,), symbols, backend) for e in (law.primitive, law.field.rhs[0]))
-    invert = inverse(lambda *a: F(*a)[0], lambda *a: f(*a)[0], backend)
+    size = sp.Add(*map(sp.Abs, sp.Add.make_args(sp.expand_mul(law.primitive))))
+    F, f, parts = (
+        compile_expressions((e,), symbols, backend) for e in (law.primitive, law.field.rhs[0], size)
+    )
+    invert = inverse(lambda *a: F(*a)[0], lambda *a: f(*a)[0], lambda *a: parts(*a)[0], backend)
     if backend == "numpy":
         return invert
     import jax

@@ -16,25 +16,34 @@ import numpy as np
 
 __all__ = ["inverse"]
 
-#: Cells of the grid that brackets every solution first: less than one unit of y each.
-_CELLS = 1024
-#: From there Newton needs about 4 evaluations, and bisection 60 for the last bit; a mixture of both is never slower.
+#: Cells of the grid that brackets every solution first, for few and for many times: less than one unit of y each.
+_FEW_CELLS, _MANY_CELLS = 1024, 8192
+#: Times from which on the finer grid is worth its cost.
+_MANY = 4096
+#: Times that are solved together in NumPy: what an iteration touches then stays in the processor's cache.
+_BLOCK = 4096
+#: From the grid Newton needs 2 or 3 evaluations, and bisection 60 for the last bit; a mixture of both is never slower.
 _MOST_STEPS = 150
 #: What is left to gain, relative to x, when only rounding is left.
 _SETTLED = 2 * np.finfo(float).eps
 #: y beyond which exp(|y|) overflows, and beyond which exp(-|y|) vanishes.
 _OVERFLOW, _UNDERFLOW = 709.0, 745.0
+#: Units in the last place of x that the rounding of F may cost near the start before the time is measured otherwise.
+_ROUNDINGS = 4
 #: Orders of the two Gauss-Legendre rules that measure a short time.
 _ORDERS = (10, 16)
 #: Relative distance from an equilibrium ahead below which x moves with it when parameters change.
 _ARRIVED = 1e-8
 
 
-def inverse(F: Callable[..., Any], f: Callable[..., Any], backend: str) -> Callable[..., Any]:
+def inverse(
+    F: Callable[..., Any], f: Callable[..., Any], size: Callable[..., Any], backend: str
+) -> Callable[..., Any]:
     """The function  (times, start, low, high, *args) -> x  with  F(x, *args) = F(start, *args) + t.
 
     Args:
         F, f: the time function and the field, each a function of (x, *args) in the given backend, F' f = 1.
+        size: the sum of the sizes of F's terms, whose rounding is what F(x) - F(x_0) may lose.
         backend: "numpy", or "jax" for a function that can be traced and differentiated: by the implicit function
             theorem  dx/dt = f(x),  dx/dx_0 = f(x)/f(x_0)  and  dx/dp = -f(x) (dF(x)/dp - dF(x_0)/dp).
     Returns:
@@ -42,21 +51,24 @@ def inverse(F: Callable[..., Any], f: Callable[..., Any], backend: str) -> Calla
         may be infinite; x has the shape of the times. Times must lie before a blow-up.
     """
     if backend != "numpy":
-        return _differentiable(F, f)
+        return _differentiable(F, f, size)
 
     def course(times, start, low, high, *args):
+        times = np.asarray(times, dtype=float)
         with np.errstate(all="ignore"):
-            return _solve(F, f, np, _loop, times, start, low, high, args)
+            grid = _grid(F, f, np, times.size, start, low, high, args)
+            x, flat = np.empty(times.size), times.reshape(-1)
+            for first in range(0, times.size, _BLOCK):
+                block = slice(first, first + _BLOCK)
+                x[block] = _solve(F, f, size, np, _loop, flat[block], grid, start, low, high, args)
+        return x.reshape(times.shape)
 
     return course
 
 
-def _solve(F, f, xp: ModuleType, loop, times, start, low, high, args):
+def _solve(F, f, size, xp: ModuleType, loop, times, grid, start, low, high, args):
     times, target = xp.asarray(times), F(start, *args) + xp.asarray(times)
-    y0, forward = _coordinate(start, low, high, xp), f(start, *args) > 0
-    top, bottom = (xp.where(xp.isfinite(end), _UNDERFLOW, _OVERFLOW) for end in (high, low))
-    last = xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1))
-    bracket = _cells(F, xp, y0 + (last - y0) * xp.linspace(0.0, 1.0, _CELLS + 1), target, low, high, args)
+    bracket = _cell(xp, grid, target)
 
     def advance(state):
         y, near, far, (x_near, x_far), (latest, before), _ = state
@@ -68,22 +80,38 @@ def _solve(F, f, xp: ModuleType, loop, times, start, low, high, args):
         far, x_far = xp.where(beyond, y, far), xp.where(beyond, x, x_far)
         newton = -gap * f(x, *args) / slope
         inside = xp.clip(y + newton, xp.minimum(near, far), xp.maximum(near, far)) - y
+        # Newton's next error in y is the square of its step.
+        error = newton**2 * xp.abs(slope / x)
         # Newton's step, kept in the bracket, if it is the last or halves the last but one; else the bracket is halved.
-        good = xp.isfinite(gap) & ((newton**2 <= _SETTLED) | (2 * xp.abs(inside) < before))
+        good = xp.isfinite(gap) & ((error <= _SETTLED) | (2 * xp.abs(inside) < before))
         step = xp.where(good, inside, (near - y + far - y) / 2)
-        # Newton's next error is the square of its step in y; a bracket of two neighbouring floats is narrow enough.
-        left = xp.minimum(xp.where(good, newton**2, np.inf), xp.abs(x_far - x_near) / xp.abs(x))
+        # A bracket of two neighbouring floats is narrow enough.
+        left = xp.minimum(xp.where(good, error, np.inf), xp.abs(x_far - x_near) / xp.abs(x))
         return y + step, near, far, (x_near, x_far), (xp.abs(step), latest), left
 
     wide = xp.full(times.shape, np.inf)
     y = loop(advance, (*bracket, (wide, wide), wide), xp)
-    close = xp.abs(y - y0) <= 1
+    x, y0 = _point(y, low, high, xp)[0], _coordinate(start, low, high, xp)
+    lost = size(start, *args) * xp.abs(f(x, *args)) > _ROUNDINGS * xp.abs(x)
+    close = (xp.abs(y - y0) <= 1) & lost
     if xp is np:
-        y = np.array(y)
-        y[close] = _polished(f, np, y[close], y0, times[close], low, high, args)
+        if np.any(close):
+            x = np.array(x)
+            polished = _polished(f, np, y[close], y0, times[close], low, high, args)
+            x[close] = _point(polished, low, high, np)[0]
     else:
-        y = xp.where(close, _polished(f, xp, y, y0, times, low, high, args), y)
-    return xp.where((times == 0) | (f(start, *args) == 0), start, _point(y, low, high, xp)[0])
+        x = _polished_where(close, f, xp, y, y0, times, low, high, args, x)
+    return xp.where((times == 0) | (f(start, *args) == 0), start, x)
+
+
+def _polished_where(close, f, xp: ModuleType, y, y0, times, low, high, args, x):
+    """The same in JAX, which spends the time only if any of the points needs it."""
+    import jax
+
+    def polish(_):
+        return xp.where(close, _point(_polished(f, xp, y, y0, times, low, high, args), low, high, xp)[0], x)
+
+    return jax.lax.cond(xp.any(close), polish, lambda _: x, None)
 
 
 def _polished(f, xp: ModuleType, y, y0, times, low, high, args):
@@ -107,15 +135,37 @@ def _rules() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return nodes, np.concatenate([rough / 2, blanks[1], [0.0]]), np.concatenate([blanks[0], fine / 2, [0.0]])
 
 
-def _cells(F, xp: ModuleType, grid, target, low, high, args):
-    """For each target a first y and the cell (near, far) of a grid that holds it, with x at both ends."""
-    x = _point(grid, low, high, xp)[0]
+def _grid(F, f, xp: ModuleType, size: int, start, low, high, args):
+    """Places y from the start to where x cannot be told from the end any more, with x, F and dy/dF there."""
+    y0, forward = _coordinate(start, low, high, xp), f(start, *args) > 0
+    top, bottom = (xp.where(xp.isfinite(end), _UNDERFLOW, _OVERFLOW) for end in (high, low))
+    last = xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1))
+    cells = _MANY_CELLS if size >= _MANY else _FEW_CELLS
+    y = y0 + (last - y0) * xp.linspace(0.0, 1.0, cells + 1)
+    x, slope = _point(y, low, high, xp)
     values = F(x, *args)
-    values = xp.where(xp.isfinite(values), values, np.inf)
-    far = xp.clip(xp.searchsorted(values, target, side="right"), 1, _CELLS)
-    share = (target - values[far - 1]) / (values[far] - values[far - 1])
-    share = xp.where((share >= 0) & (share < 1), share, 0.5)
-    return grid[far - 1] + share * (grid[far] - grid[far - 1]), grid[far - 1], grid[far], (x[far - 1], x[far])
+    return y, x, xp.where(xp.isfinite(values), values, np.inf), f(x, *args) / slope
+
+
+def _cell(xp: ModuleType, grid, target):
+    """For each target a first y and the cell (near, far) that holds it, with x at both ends.
+
+    The first y is that of the cubic through the cell's ends with their slopes, where it stays in the cell.
+    """
+    y, x, values, pace = grid
+    far = xp.clip(xp.searchsorted(values, target, side="right"), 1, y.shape[0] - 1)
+    near = far - 1
+    first, last, width = y[near], y[far], values[far] - values[near]
+    s = (target - values[near]) / width
+    r = 1 - s
+    cubic = (
+        first * (1 + 2 * s) * r**2
+        + last * s**2 * (3 - 2 * s)
+        + width * s * r * (pace[near] * r - pace[far] * s)
+    )
+    low, high = xp.minimum(first, last), xp.maximum(first, last)
+    guess = xp.where((cubic >= low) & (cubic <= high), cubic, (first + last) / 2)
+    return guess, first, last, (x[near], x[far])
 
 
 def _settled(state, xp):
@@ -137,14 +187,42 @@ def _loop(advance, state, xp):
 def _point(y, low, high, xp: ModuleType):
     """x(y) and dx/dy: increasing, and onto (low, high) whichever of its ends are infinite."""
     below, above = xp.isfinite(low), xp.isfinite(high)
+    if xp is np:
+        return _CHARTS[bool(below), bool(above)](y, low, high, np)
     low, high = xp.where(below, low, 0.0), xp.where(above, high, 0.0)
+    images = [chart(y, low, high, xp) for chart in _CHARTS.values()]
+    chosen = [below & above, below & ~above, ~below & above, ~below & ~above]
+    return tuple(xp.select(chosen, parts) for parts in zip(*images, strict=True))
+
+
+def _between(y, low, high, xp: ModuleType):
     tail = xp.exp(-xp.abs(y))
-    rise, fall = xp.where(y < 0, tail, 1 / tail), xp.where(y < 0, 1 / tail, tail)
     part = (high - low) * tail / (1 + tail)
-    inside = xp.where(y < 0, low + part, high - part)
-    x = xp.where(below, low + rise, xp.where(above, high - fall, _sinh(y, rise, fall, xp)))
-    slope = xp.where(below, rise, xp.where(above, fall, (rise + fall) / 2))
-    return xp.where(below & above, inside, x), xp.where(below & above, part / (1 + tail), slope)
+    return xp.where(y < 0, low + part, high - part), part / (1 + tail)
+
+
+def _from_below(y, low, high, xp: ModuleType):
+    rise = xp.exp(y)
+    return low + rise, rise
+
+
+def _from_above(y, low, high, xp: ModuleType):
+    fall = xp.exp(-y)
+    return high - fall, fall
+
+
+def _line(y, low, high, xp: ModuleType):
+    rise, fall = xp.exp(y), xp.exp(-y)
+    return _sinh(y, rise, fall, xp), (rise + fall) / 2
+
+
+#: By whether the lower and the upper end are finite.
+_CHARTS = {
+    (True, True): _between,
+    (True, False): _from_below,
+    (False, True): _from_above,
+    (False, False): _line,
+}
 
 
 def _sinh(y, rise, fall, xp: ModuleType):
@@ -167,7 +245,9 @@ def _coordinate(x, low, high, xp: ModuleType):
 # --- JAX ----------------------------------------------------------------------------------------------------
 
 
-def _differentiable(F: Callable[..., Any], f: Callable[..., Any]) -> Callable[..., Any]:
+def _differentiable(
+    F: Callable[..., Any], f: Callable[..., Any], size: Callable[..., Any]
+) -> Callable[..., Any]:
     import jax
     import jax.numpy as jnp
 
@@ -180,7 +260,9 @@ def _differentiable(F: Callable[..., Any], f: Callable[..., Any]) -> Callable[..
 
     @jax.custom_jvp
     def course(times, start, low, high, *args):
-        return _solve(F, f, jnp, loop, times, start, low, high, args)
+        times = jnp.asarray(times)
+        grid = _grid(F, f, jnp, times.size, start, low, high, args)
+        return _solve(F, f, size, jnp, loop, times, grid, start, low, high, args)
 
     @course.defjvp
     def derivative(primals, tangents):
