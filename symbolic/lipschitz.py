@@ -3,7 +3,8 @@
 The papers assume |A| <= R and |x| <= R, so that |A x| <= R^2, |b| <= 1 and alpha >= beta, and multiply the bounds
 of u, alpha and 1/alpha up to  M = n^{3/2} exp(10 R^2)  for f. But S(f) = diag(f) - f f^T has |S| <= 1/2, since
 v^T S v = Var_f(v) <= (max v - min v)^2/4 <= |v|^2/2: f is |A|/2-Lipschitz on the whole space, whatever n is, and
-the gradient is kappa |A|^2-Lipschitz. Only the rescaled loss, a quadratic form of u, really grows exponentially.
+the gradient is kappa |A|^2-Lipschitz there, both attained. Only the rescaled loss, a quadratic form of u, really
+grows exponentially.
 
 `kappa` and `kappa3` are exact for two rows. For more rows that they stay the extremes is an observation (numerical
 optima for n = 3, 4, 6 always have two active rows), not a theorem; what is proven for every n has a row of its own.
@@ -99,6 +100,7 @@ def table(
 def of_softmax(A: Sequence | sp.MatrixBase) -> sp.Expr:
     """The best constant of s = A x -> f for one A with f free in the simplex:  (sqrt(2)/4) max_ij |a_i - a_j|.
 
+    For unit w,  w^T S A v = Cov_f(w, A v) <= (range of w/2)(range of A v/2)  and the range of w is at most sqrt(2).
     Attained at f = (e_i + e_j)/2; at most |A|/2, and unchanged if all rows of A are shifted.
     """
     rows = sp.Matrix(A).applyfunc(exact)

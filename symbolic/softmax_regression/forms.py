@@ -7,6 +7,9 @@ The proof is by polynomials. With f and alpha (or u and u') as letters, derivati
 
 which SymPy's derivatives of the exponentials confirm entry by entry; then every form is a polynomial, and two
 forms are equal when their difference is zero modulo sum f = 1. This is the general reason: no exponential is left.
+It is also one for every n: made homogeneous with powers of sum f, the coefficient of a monomial depends on which of
+its indices coincide and not on n, and no monomial has more than five different ones (u_i u_j f_k f_l b_m^2 of the
+bridge), so that the identities of five rows are those of all. Each n is proven when it is first used all the same.
 """
 
 from __future__ import annotations
@@ -57,7 +60,8 @@ def pull_back(
     """A^T S c as J^T c with J = df/dx,  sum_i c_i outer_i sum_j inner_ij (a_i - a_j),  outer_i inner_ij = f_i f_j.
 
     The form to compute with: J consists of differences of rows, so that only c_i can cancel, near a vertex of
-    the simplex; where b_i = 1, or b_i is a letter, what f_i lacks is therefore summed up.
+    the simplex; where b_i = 1, or b_i is a letter, what f_i lacks is therefore summed up. (The sum over i cancels
+    when f tends to e_k while 1 - b_k + b_j = 0 for a b outside the simplex; `pairs` keeps its digits there too.)
 
     Args:
         outer, inner: factors of f_i f_j, n and (n, n), such as f_i^2 and u_j/u_i. rows: A, shape (n, d).

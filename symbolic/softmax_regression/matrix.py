@@ -25,8 +25,10 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
+from symbolic.closed_form import ClosedForm
 from symbolic.conservation import FirstIntegral
 from symbolic.field import IteratedMap, VectorField
+from symbolic.reduction import Reduction
 from symbolic.softmax_regression import rules
 from symbolic.softmax_regression.data import interpolating_point, letters, matrix, symbols_of, where
 from symbolic.softmax_regression.row import Row
@@ -320,6 +322,16 @@ class MatrixSoftmaxRegression:
         """loss and P_<i>_<j> as expressions in the weights."""
         entries = {f"P_{i + 1}_{j + 1}": self.P[i, j] for i in range(self.P.rows) for j in range(self.P.cols)}
         return {"loss": self.loss, **entries}
+
+    @property
+    def reductions(self) -> Mapping[str, Reduction]:
+        """Empty: no reduction of the matrix problem is known here; its single regressions may have one."""
+        return {}
+
+    @property
+    def closed_forms(self) -> Mapping[str, ClosedForm]:
+        """Empty, as `reductions` is."""
+        return {}
 
     @property
     def defaults(self) -> Mapping[str, object]:

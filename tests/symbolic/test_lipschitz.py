@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import sympy as sp
 from references import reference
@@ -190,11 +191,75 @@ class TestTable:
             lipschitz.table(**values)
 
 
+def measured(A, x, b, A2, y):
+    """Every quantity of the table, by NumPy from its definition: its change over the change of x, or of A."""
+
+    def parts(A, x):
+        u = np.exp(A @ x)
+        alpha, f = u.sum(), u / u.sum()
+        c, r = f - b, u - alpha * b
+        S, Q = np.diag(f) - np.outer(f, f), np.eye(len(b)) - np.outer(b, np.ones(len(b)))
+        w = f * (f + c - f @ c)
+        spread = A - f @ A
+        return {
+            "u": u,
+            "alpha": alpha,
+            "1/alpha": 1 / alpha,
+            "f": f,
+            "c = f - b": c,
+            "gradient": A.T @ (S @ c),
+            "Hessian": spread.T @ (w[:, None] * spread),
+            "rescaled residual": r,
+            "rescaled gradient": A.T @ (u * (Q.T @ r)),
+        }
+
+    def ratio(one, two, distance):
+        return {name: np.linalg.norm(np.atleast_1d(one[name] - two[name]), 2) / distance for name in one}
+
+    here = parts(A, x)
+    return (
+        ratio(here, parts(A, y), np.linalg.norm(x - y)),
+        ratio(here, parts(A2, x), np.linalg.norm(A - A2, 2)),
+        here,
+    )
+
+
+@pytest.mark.parametrize(("rows", "dim", "size"), [(2, 1, 1.0), (3, 2, 1.5), (5, 3, 0.7)])
+def test_no_random_pair_beats_a_bound(rows, dim, size):
+    """400 pairs with |A|, |x| <= R and b in the simplex; |b| <= 1 and alpha's exact floor n exp(-R^2/sqrt(n))."""
+    draw = np.random.default_rng(7)
+    floor = rows * math.exp(-(size**2) / math.sqrt(rows))
+    table = lipschitz.table(n=rows, R=size, beta=floor, b_norm=1)
+    bounds = {bound.name: float(bound.sharp) for bound in table}
+
+    def matrix():
+        A = draw.normal(size=(rows, dim))
+        return A * size / np.linalg.norm(A, 2)
+
+    def point():
+        x = draw.normal(size=dim)
+        return x * size * draw.uniform() ** (1 / dim) / np.linalg.norm(x)
+
+    def least(name):
+        """Names such as "gradient, b in the simplex, every n" are bounds of one quantity; the smallest must hold."""
+        return min(v for k, v in bounds.items() if k.split(",")[0] == name and "A-move" not in k)
+
+    for k in range(400):
+        A, x = matrix(), point()
+        near = 10.0 ** draw.uniform(-3, 0)
+        A2, y = A + near * (matrix() - A), x + near * (point() - x)
+        in_x, in_A, here = measured(A, x, draw.dirichlet(np.full(rows, 0.3)), A2, y)
+        assert here["alpha"] >= floor * (1 - 1e-12)
+        for name, value in in_x.items():
+            assert value <= least(name) * (1 + 1e-9), (k, name)
+        for name in ("u", "alpha", "1/alpha", "f", "c = f - b", "rescaled residual"):
+            assert in_A[name] <= bounds[f"{name}, A-move"] * (1 + 1e-9), (k, name)
+        assert in_A["gradient"] <= bounds["gradient, A-move, every b and n"] * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("target", [(1, 0, 0), (0, 1, 0), (0.2, 0.3, 0.5), (0, 0.5, 0.5)])
 def test_three_rows_stay_inside_the_bounds_for_every_n(target):
     """On a grid of f with n = 3: the Hessian in the logits, by its scatter form in floats, against 1 and kappa."""
-    import numpy as np
-
     b = np.array(target, dtype=float)
     low, high = (float(lipschitz.kappa(side=side)) for side in ("smallest", "largest"))
     for i in range(1, 20):

@@ -1,5 +1,7 @@
 """Matrix softmax regression: the tensor trick in the right convention, derivatives, special cases, refusals."""
 
+import pickle
+
 import mpmath
 import pytest
 import sympy as sp
@@ -215,6 +217,14 @@ def test_label_names_the_row_outside():
     model = matrix.model(n=2, d=1).at([[1], [2]], [[0], [1]], [[0, 1], [1, 1]])
     assert "row 2 of B outside the simplex: its entries sum to 2" in model.label
     assert "outside" in model.flow.source
+
+
+def test_models_are_values_with_what_every_model_has():
+    model = matrix.model(n=2, d=1)
+    assert model is matrix.model(n=2, d=1)
+    assert set(model.observables) == {"loss", "P_1_1", "P_1_2", "P_2_1", "P_2_2"}
+    assert model.reductions == model.closed_forms == model.defaults == {}
+    assert pickle.loads(pickle.dumps(model)) == model
 
 
 def test_parameters_in_the_order_A1_A2_B():

@@ -56,6 +56,16 @@ def test_proof_holds_for_more_rows(n):
     forms.prove_gradient(n, "rescaled", "exp")
 
 
+def test_five_rows_are_the_proof_for_every_n():
+    forms.prove_hessian(5, "normalized", "exp")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [5, 6])
+def test_five_rows_are_the_proof_for_every_n_rescaled(n):
+    forms.prove_hessian(n, "rescaled", "exp")
+
+
 def without_mean(f, target):
     c = [x - b for x, b in zip(f, target, strict=True)]
     return {"Cov_f": tuple(x * y for x, y in zip(f, c, strict=True))}
