@@ -1,7 +1,8 @@
 """EXPLAIN: where a flow stops and what it does there.
 
 Reading order: `points` (what is found), `finding`, `stability`, `connections` and `itineraries` (how flows leave
-and visit fixed points), `pictures` (with all that they show as data); `linear_attention` (a model's 2^D points).
+and visit fixed points), `maps` (cycles, flips, orbit diagrams, Lyapunov exponents), `pictures` (with all that they
+show as data); `linear_attention` (a model's 2^D points).
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ if TYPE_CHECKING:
     from fixedpoints.connections import Escape, unstable_manifold
     from fixedpoints.finding import find
     from fixedpoints.itineraries import Itinerary, Visit, itinerary
+    from fixedpoints.maps.cycles import cycles
+    from fixedpoints.maps.diagrams import orbit_diagram
+    from fixedpoints.maps.exponents import LyapunovExponents, lyapunov
+    from fixedpoints.maps.flips import Flip, NoFlipError, critical_step, flip_formula
+    from fixedpoints.maps.leaves import on_leaf
+    from fixedpoints.maps.orbits import Cycle, Cycles
     from fixedpoints.pictures.cobwebs import Cobweb, cobweb
+    from fixedpoints.pictures.orbit_diagrams import orbit_diagram_plot
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
     from fixedpoints.pictures.portraits import Portrait, portrait
     from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints, NotAFixedPointError
@@ -35,6 +43,18 @@ __all__ = [
     "itinerary",
     "Itinerary",
     "Visit",
+    # maps
+    "cycles",
+    "Cycle",
+    "Cycles",
+    "critical_step",
+    "flip_formula",
+    "Flip",
+    "NoFlipError",
+    "on_leaf",
+    "orbit_diagram",
+    "lyapunov",
+    "LyapunovExponents",
     # pictures
     "portrait",
     "Portrait",
@@ -42,6 +62,7 @@ __all__ = [
     "PhaseLine",
     "cobweb",
     "Cobweb",
+    "orbit_diagram_plot",
     # models
     "linear_attention",
 ]
@@ -50,18 +71,30 @@ _HOMES = {
     "Certificate": "fixedpoints.points",
     "Cobweb": "fixedpoints.pictures.cobwebs",
     "Component": "fixedpoints.points",
+    "Cycle": "fixedpoints.maps.orbits",
+    "Cycles": "fixedpoints.maps.orbits",
     "Escape": "fixedpoints.connections",
     "FixedPoint": "fixedpoints.points",
     "FixedPoints": "fixedpoints.points",
+    "Flip": "fixedpoints.maps.flips",
     "Itinerary": "fixedpoints.itineraries",
+    "LyapunovExponents": "fixedpoints.maps.exponents",
+    "NoFlipError": "fixedpoints.maps.flips",
     "NotAFixedPointError": "fixedpoints.points",
     "PhaseLine": "fixedpoints.pictures.phase_lines",
     "Portrait": "fixedpoints.pictures.portraits",
     "Visit": "fixedpoints.itineraries",
     "classify": "fixedpoints.stability",
-    "find": "fixedpoints.finding",
     "cobweb": "fixedpoints.pictures.cobwebs",
+    "critical_step": "fixedpoints.maps.flips",
+    "cycles": "fixedpoints.maps.cycles",
+    "find": "fixedpoints.finding",
+    "flip_formula": "fixedpoints.maps.flips",
     "itinerary": "fixedpoints.itineraries",
+    "lyapunov": "fixedpoints.maps.exponents",
+    "on_leaf": "fixedpoints.maps.leaves",
+    "orbit_diagram": "fixedpoints.maps.diagrams",
+    "orbit_diagram_plot": "fixedpoints.pictures.orbit_diagrams",
     "phase_line": "fixedpoints.pictures.phase_lines",
     "portrait": "fixedpoints.pictures.portraits",
     "unstable_manifold": "fixedpoints.connections",
