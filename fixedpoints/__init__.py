@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from fixedpoints.maps.cycles import cycles
     from fixedpoints.maps.diagrams import orbit_diagram
     from fixedpoints.maps.exponents import LyapunovExponents, lyapunov
-    from fixedpoints.maps.flips import Flip, NoFlipError, critical_step, flip_formula
+    from fixedpoints.maps.flips import critical_step, flip_formula
     from fixedpoints.maps.leaves import on_leaf
-    from fixedpoints.maps.orbits import Cycle, Cycles
+    from fixedpoints.maps.orbits import Cycle, Cycles, Flip, NoFlipError
     from fixedpoints.pictures.cobwebs import Cobweb, cobweb
     from fixedpoints.pictures.orbit_diagrams import orbit_diagram_plot
     from fixedpoints.pictures.phase_lines import PhaseLine, phase_line
@@ -76,10 +76,10 @@ _HOMES = {
     "Escape": "fixedpoints.connections",
     "FixedPoint": "fixedpoints.points",
     "FixedPoints": "fixedpoints.points",
-    "Flip": "fixedpoints.maps.flips",
+    "Flip": "fixedpoints.maps.orbits",
     "Itinerary": "fixedpoints.itineraries",
     "LyapunovExponents": "fixedpoints.maps.exponents",
-    "NoFlipError": "fixedpoints.maps.flips",
+    "NoFlipError": "fixedpoints.maps.orbits",
     "NotAFixedPointError": "fixedpoints.points",
     "PhaseLine": "fixedpoints.pictures.phase_lines",
     "Portrait": "fixedpoints.pictures.portraits",

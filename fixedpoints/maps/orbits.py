@@ -1,4 +1,4 @@
-"""What is found of a map's cycles: their points in the order of visit, multipliers, and how sure we are."""
+"""What is found of a map: cycles with their multipliers, how sure we are of them, and where they flip."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sympy as sp
 
 from fixedpoints.points import Certificate, Component, OpenBox
 
-__all__ = ["Cycle", "Cycles"]
+__all__ = ["Cycle", "Cycles", "Flip", "NoFlipError"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,3 +69,42 @@ class Cycles:
     def points(self) -> tuple[Mapping[str, float], ...]:
         """The points of all cycles of minimal period p, cycle by cycle."""
         return tuple(point for cycle in self.cycles for point in cycle.points)
+
+
+class NoFlipError(ValueError):
+    """No multiplier of a fixed point or a cycle reaches -1 for a value of the parameter in reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flip:
+    """The value of a parameter at which a fixed point or a cycle has the multiplier -1, and what is born there.
+
+    Args:
+        parameter: its name.
+        value, error: the critical value, and a bound on its error.
+        exact: the same as a rational number, where point and value are rational; else None.
+        period: of the cycle; 1 for a fixed point.
+        point: the fixed point there, or the first point of the cycle, state name -> coordinate.
+        direction: the eigenvector q of the multiplier -1 at that point, of length 1, in the states that no
+            conserved functional eliminates.
+        coefficient, coefficient_error: c of the normal form  s -> -s + c s^3  of one round, with s the length
+            along q (Kuznetsov 2004, section 5.4), and a bound on its error.
+        kind: "supercritical" (c > 0), "subcritical" (c < 0) or "degenerate" (c may vanish).
+        speed: d mu / d parameter of the multiplier mu = -1; the flip is real where it is not 0.
+        others: the other multipliers, by falling modulus.
+        evidence: the sentence that says it all.
+    """
+
+    parameter: str
+    value: float
+    error: float
+    exact: sp.Rational | None
+    period: int
+    point: Mapping[str, float]
+    direction: tuple[float, ...]
+    coefficient: float
+    coefficient_error: float
+    kind: str
+    speed: float
+    others: tuple[complex, ...]
+    evidence: str

@@ -7,7 +7,15 @@ import pytest
 import sympy as sp
 from references import reference
 
-from fixedpoints import NoFlipError, NotAFixedPointError, critical_step, cycles, flip_formula, on_leaf
+from fixedpoints import (
+    NoFlipError,
+    NotAFixedPointError,
+    critical_step,
+    cycles,
+    flip_formula,
+    on_leaf,
+    orbit_diagram,
+)
 from odesys import iterate
 from odesys.system import MapSystem, ODESystem
 from symbolic.errors import NotConservedError
@@ -114,7 +122,7 @@ def test_subcritical_and_degenerate():
             MapSystem(IteratedMap((x,), (-m * x + k * x**3,), (m,)), {"m": 0.7}), {"x": 0}, "m"
         )
         assert (flip.exact, flip.kind, flip.coefficient) == (1, kind, k)
-    assert "no 2-cycles told" in flip.evidence
+    assert "nothing told of cycles" in flip.evidence
 
 
 def test_two_cycles_lie_on_the_side_that_is_told():
@@ -181,6 +189,57 @@ def test_both_minima_of_the_plane(known):
     assert flip.kind == "supercritical"
 
 
+# --- cycles ----------------------------------------------------------------------------------------------
+
+
+def test_the_two_cycle_of_the_logistic_map_flips_at_one_plus_root_six():
+    # Its multiplier is 4 + 2 r - r^2.
+    (cycle,) = cycles(MapSystem(LOGISTIC, {"r": 3.2})).cycles
+    flip = critical_step(MapSystem(LOGISTIC, {"r": 3.2}), cycle.points[0], "r", (3.1, 3.6), period=2)
+    assert abs(flip.value - (1 + math.sqrt(6))) <= flip.error + 5e-16  # rounding of the square root
+    assert flip.speed == pytest.approx(2 - 2 * (1 + math.sqrt(6)), rel=1e-14)
+    assert (flip.kind, flip.period) == ("supercritical", 2)
+    assert flip.evidence.endswith("stable 4-cycles for r above")
+    # c in one state again, from the formula of f^2 itself.
+    second = (r * x * (1 - x)).subs(x, r * x * (1 - x))
+    here = {r: flip.value, x: flip.point["x"]}
+    c = second.diff(x, 2).subs(here) ** 2 / 4 + second.diff(x, 3).subs(here) / 6
+    assert flip.coefficient == pytest.approx(float(c), rel=1e-12)
+
+
+@pytest.mark.parametrize(("period", "start", "known"), [(4, 3.5, 3.544090359552), (3, 3.835, 3.841499007543)])
+def test_later_flips_of_the_cascade(period, start, known):
+    # Published: 3.54409036 ends period four, 3.84149901 period three in its window.
+    found = cycles(MapSystem(LOGISTIC, {"r": start}), period)
+    stable = next(c for c in found.cycles if c.stability == "stable")
+    flip = critical_step(MapSystem(LOGISTIC, {"r": start}), stable.points[0], "r", (start, 3.9), period)
+    assert flip.value == pytest.approx(known, abs=1e-8)
+    assert flip.kind == "supercritical"
+    # A check of another kind: iterates double their period there.
+    rates = [flip.value - 1e-3, flip.value + 1e-3]
+    seen = orbit_diagram(LOGISTIC, "r", rates, {"x": 0.3}, transient=20_000)["period"].values[:, 0]
+    assert seen.tolist() == [period, 2 * period]
+
+
+def test_descent_doubles_its_asymmetric_cycles():
+    # The 2-cycles born at 27.4 flip before eta = 32, where descent has period four.
+    system = MapSystem(TWO_LOGITS, {"eta": 29.0, "q": 0.5})
+    first = cycles(system, 2, {"x": (-4, 4)}).cycles[0]
+    flip = critical_step(system, first.points[0], "eta", (28, 33), 2)
+    assert 31 < flip.value < 32
+    assert flip.kind == "supercritical"
+
+
+def test_the_ring_of_a_cycle_in_the_plane():
+    (cycle,) = cycles(MapSystem(HENON, {"a": 0.8, "b": 0.3})).cycles
+    flip = critical_step(MapSystem(HENON, {"a": 0.8, "b": 0.3}), cycle.points[0], "a", (0.5, 1), 2)
+    # The trace of the round is 4 a^2 x_0 x_1 + 2 b with a^2 x_0 x_1 = (1 - b)^2 - a, its determinant b^2;
+    # -1 is a root of the characteristic polynomial when 1 + trace + determinant = 0.
+    expected = (1 - 0.3) ** 2 + (1 + 0.3) ** 2 / 4
+    assert flip.value == pytest.approx(expected, rel=1e-14)
+    assert flip.others == (pytest.approx(-(0.3**2)),)
+
+
 # --- flat directions -------------------------------------------------------------------------------------
 
 
@@ -234,7 +293,7 @@ def test_refuses():
         critical_step(ODESystem(VectorField((x,), (-x,))), {"x": 0}, "eta")
     with pytest.raises(ValueError, match=r"holds the system's own eta = 1; got \(2, 3\)"):
         critical_step(system, {"x": 0}, "eta", (2, 3))
-    with pytest.raises(NoFlipError, match=r"along the fixed point for eta in \[0.5, 2\]. Widen `within`"):
+    with pytest.raises(NoFlipError, match=r"along the cycle for eta in \[0.5, 2\]. Widen `within`"):
         critical_step(system, {"x": 0}, "eta", (0.5, 2))
     # At a maximum of the loss nothing is contracted, whatever the step.
     hill = gradient_map(-(x**2), (x,), step=eta)
@@ -244,6 +303,12 @@ def test_refuses():
         critical_step(
             MapSystem(IteratedMap((x, y), (-m * x, -m * y), (m,)), {"m": 0.5}), {"x": 0, "y": 0}, "m"
         )
+    # The multiplier -1 - (m - 1)^2 touches -1 and does not pass it.
+    touching = IteratedMap((x,), (-x * (1 + (m - 1) ** 2),), (m,))
+    with pytest.raises(NoFlipError, match=r"the multiplier -1 does not move with m|meets no multiplier -1"):
+        critical_step(MapSystem(touching, {"m": 0.9}), {"x": 0}, "m")
+    with pytest.raises(ValueError, match="`period` must be a whole number of at least 1; got 0"):
+        critical_step(system, {"x": 0}, "eta", period=0)
     with pytest.raises(ValueError, match="of a map of one state; this one has 2"):
         flip_formula(HENON, {"x": 0, "y": 0}, "a")
     with pytest.raises(NotAFixedPointError, match="is not shown to be a fixed point for every r"):
