@@ -55,26 +55,27 @@ class Parts(NamedTuple):
 
 
 def pull_back(
-    parts: Parts, outer: Sequence[sp.Expr], inner: sp.MatrixBase, rows: sp.MatrixBase
+    parts: Parts, scales: Sequence[sp.Expr], ratios: sp.MatrixBase, rows: sp.MatrixBase
 ) -> sp.ImmutableMatrix:
-    """A^T S c as J^T c with J = df/dx,  sum_i c_i outer_i sum_j inner_ij (a_i - a_j),  outer_i inner_ij = f_i f_j.
+    """A^T S c as J^T c with J = df/dx, in factors of f_j = scale_i ratio_ij, such as f_i and u_j/u_i:
 
-    The form to compute with: J consists of differences of rows, so that only c_i can cancel, near a vertex of
-    the simplex; where b_i = 1, or b_i is a letter, what f_i lacks is therefore summed up. (The sum over i cancels
-    when f tends to e_k while 1 - b_k + b_j = 0 for a b outside the simplex; `pairs` keeps its digits there too.)
+        sum_i f_i scale_i^2 [sum_l (delta_il - b_i) ratio_il] [sum_j ratio_ij (a_i - a_j)]
+
+    The form to compute with: J consists of differences of rows, and c_i = f_i - b_i sum_l f_l loses nothing near a
+    vertex, even if b is that vertex. (The sum over i cancels when f tends to e_k while 1 - b_k + b_j = 0, for a b
+    outside the simplex; `pairs` keeps its digits there too.)
 
     Args:
-        outer, inner: factors of f_i f_j, n and (n, n), such as f_i^2 and u_j/u_i. rows: A, shape (n, d).
+        scales, ratios: n and (n, n) factors. rows: A, shape (n, d).
     Returns:
         A column of d entries.
     """
-    f, total = parts.f, sp.zeros(rows.cols, 1)
-    for i, b in enumerate(parts.target):
-        others = sp.Add(*(f[l] for l in range(len(f)) if l != i))
-        c = f[i] - b if b.is_number and b != 1 else (1 - b) * f[i] - b * others
+    size, total = len(parts.f), sp.zeros(rows.cols, 1)
+    for i, (f, b, scale) in enumerate(zip(parts.f, parts.target, scales, strict=True)):
+        c = sp.Add(*((int(i == l) - b) * ratios[i, l] for l in range(size)))
         for k in range(rows.cols):
-            differences = (inner[i, j] * (rows[i, k] - rows[j, k]) for j in range(len(f)))
-            total[k] += c * outer[i] * sp.Add(*differences)
+            slope = sp.Add(*(ratios[i, j] * (rows[i, k] - rows[j, k]) for j in range(size)))
+            total[k] += f * scale**2 * c * slope
     return sp.ImmutableMatrix(total)
 
 
@@ -95,7 +96,7 @@ def gradient_forms(parts: Parts) -> dict[str, tuple[sp.Expr, ...]]:
     """The gradient in the logits in every form but the derivative itself, by name."""
     if parts.normalization == "normalized":
         size = len(parts.f)
-        pulled = pull_back(parts, parts.f, sp.ones(size, 1) * sp.Matrix([parts.f]), sp.eye(size))
+        pulled = pull_back(parts, [1] * size, sp.ones(size, 1) * sp.Matrix([parts.f]), sp.eye(size))
         return _normalized_gradient(parts.f, parts.target) | {"J^T c": tuple(pulled)}
     forms = {"u' Qu": tuple(v * q for v, q in zip(parts.slopes, _quadratic(parts), strict=True))}
     if parts.f:

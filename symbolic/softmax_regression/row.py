@@ -123,13 +123,13 @@ class Row:
     def pull_back(self, rows: sp.MatrixBase) -> sp.ImmutableMatrix:
         """A^T dL/ds, shape (d, 1), for the rows of A, shape (n, d), in the form to compute with; proven.
 
-        normalized: J^T c = sum_i c_i f_i^2 sum_j (u_j/u_i) (a_i - a_j), with J = df/dx; rescaled: A^T (u' * Qu).
+        normalized: J^T c = sum_i f_i^3 (1 - b_i sum_l u_l/u_i) sum_j (u_j/u_i) (a_i - a_j); rescaled: A^T (u' * Qu).
         """
         prove_gradient(self.size, self.normalization, self.activation)
         if self.normalization == "rescaled":
             return sp.ImmutableMatrix(rows.T * sp.Matrix(gradient_forms(self._parts)["u' Qu"]))
         ratios = sp.Matrix(self.size, self.size, lambda i, j: sp.exp(self.logits[j] - self.logits[i]))
-        return pull_back(self._parts, [f**2 for f in self.f], ratios, rows)
+        return pull_back(self._parts, self.f, ratios, rows)
 
     @cached_property
     def gradient_forms(self) -> dict[str, tuple[sp.Expr, ...]]:

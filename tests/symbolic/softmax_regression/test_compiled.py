@@ -16,11 +16,12 @@ from symbolic.softmax_regression.matrix import MatrixSoftmaxRegression
 
 REFERENCE = reference("softmax_regression")
 
-#: rows of A and target: interior, a vertex, zeros, outside the simplex, and rows far from zero.
+#: rows of A and target: interior, a vertex, close to one, zeros, outside the simplex, and rows far from zero.
 PROBLEMS = [
     ([1, 2], "1/2 1/2"),
     ([0, 1], "0 1"),
     ([0, 1], "1 0"),
+    ([0, 1], "1/1000 999/1000"),
     ([0, 4, 5], "1/3 0 2/3"),
     ([0, 4, 5], "-3/5 4/5 0"),
     ([1001, 1004, 1005], "1/3 0 2/3"),
