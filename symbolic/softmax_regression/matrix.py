@@ -86,7 +86,7 @@ class MatrixSoftmaxRegression:
                 "With one row in A2 every softmax is 1 whatever X is, so that the normalized loss is constant "
                 "and there is nothing to descend; got A2 with 1 row. Use n >= 2 or loss='rescaled'."
             )
-        self.rows  # refuses a loss that does not exist  # noqa: B018
+        _ = self.rows  # refuses a loss that does not exist
 
     # --- definition
     # -------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ class SoftmaxRegression:
                 "With n = 1 the softmax is f = 1 whatever x is, so that the normalized loss is the constant "
                 "(1 - b_1)^2/2 and there is nothing to descend; got A with 1 row. Use n >= 2 or loss='rescaled'."
             )
-        self.row  # refuses a loss or an activation that does not exist  # noqa: B018
+        _ = self.row  # refuses a loss or an activation that does not exist
 
     # --- definition
     # -------------------------------------------------------------------------------------------
