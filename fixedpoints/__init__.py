@@ -2,7 +2,8 @@
 
 Reading order: `points` (what is found), `finding`, `stability`, `connections` and `itineraries` (how flows leave
 and visit fixed points), `maps` (cycles, flips, orbit diagrams, Lyapunov exponents), `pictures` (with all that they
-show as data); `linear_attention` (a model's 2^D points).
+show as data); `linear_attention` (a model's 2^D points),
+`softmax_regression` (finite points, and what happens at infinity).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fixedpoints import linear_attention as linear_attention
+    from fixedpoints import softmax_regression as softmax_regression
     from fixedpoints.connections import Escape, unstable_manifold
     from fixedpoints.finding import find
     from fixedpoints.itineraries import Itinerary, Visit, itinerary
@@ -65,6 +67,7 @@ __all__ = [
     "orbit_diagram_plot",
     # models
     "linear_attention",
+    "softmax_regression",
 ]
 
 _HOMES = {
@@ -99,7 +102,7 @@ _HOMES = {
     "portrait": "fixedpoints.pictures.portraits",
     "unstable_manifold": "fixedpoints.connections",
 }
-_SUBMODULES = ("linear_attention",)
+_SUBMODULES = ("linear_attention", "softmax_regression")
 
 
 def __getattr__(name: str) -> Any:
