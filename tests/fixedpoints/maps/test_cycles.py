@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
+from flint import arb, arb_mat
 from references import reference
 
 from fixedpoints import cycles, find
@@ -114,6 +115,48 @@ def test_henon_two_cycle_by_hand():
     assert x0 + x1 == pytest.approx(0.7 / 1.4, rel=1e-14)
     assert x0 * x1 == pytest.approx((0.7**2 - 1.4) / 1.4**2, rel=1e-14)
     assert (y0, y1) == pytest.approx((0.3 * x1, 0.3 * x0), rel=1e-14)
+
+
+def test_slopes_multiply_in_the_order_of_visit():
+    # Of Henon's map the product in the wrong order has the same eigenvalues; of this one it has not.
+    f = (sp.Rational(19, 10) - x**2 + y / 5 + x * y / 10, x / 4 + y**2 / 10)
+    system = MapSystem(IteratedMap((x, y), f))
+    found = cycles(system, 3)
+    slope = sp.lambdify((x, y), sp.Matrix(f).jacobian((x, y)))
+    assert len(found.cycles) == 4
+    for cycle in found.cycles:
+        first, second, third = (slope(*at) for at in coordinates(cycle))
+        forwards, backwards = (np.linalg.eigvals(m) for m in (third @ second @ first, first @ second @ third))
+        assert sorted(cycle.multipliers) == pytest.approx(sorted(forwards), rel=1e-11)  # rounding, magnified
+        assert sorted(cycle.multipliers) != pytest.approx(sorted(backwards), rel=1e-5)
+        # The same on boxes, here on one without extent.
+        here = [(arb(v), arb(v)) for v in coordinates(cycle)[0]]
+        on_box = return_equations(system, 3).slopes(here) + arb_mat(2, 2, [1, 0, 0, 1])
+        np.testing.assert_allclose(
+            [[float(v) for v in row] for row in on_box.tolist()], third @ second @ first, rtol=1e-10
+        )
+
+
+def test_folds_are_told_by_their_first_term():
+    # x + x^2 moves up on both sides of 0; beside a contraction that is a saddle-node.
+    (alone,) = cycles(MapSystem(IteratedMap((x,), (x + x**2,))), 1).cycles
+    assert (alone.stability, alone.multipliers) == ("half-stable", (1,))
+    assert "fold candidate: on the centre manifold every round s -> s + (1 s^2" in alone.evidence
+    (beside,) = cycles(MapSystem(IteratedMap((x, y), (x + x**2, y / 2))), 1).cycles
+    assert (beside.stability, beside.dims) == ("saddle-node", (0, 1, 1))
+    (cubic,) = cycles(MapSystem(IteratedMap((x,), (x - x**3,))), 1).cycles
+    assert cubic.stability == "stable"
+
+
+def test_a_pair_on_the_unit_circle_is_a_neimark_sacker_candidate():
+    # A rotation (3-4-5 triangle) with a quadratic term: |multipliers| = 1 and no test decides.
+    c, s = sp.Rational(4, 5), sp.Rational(3, 5)
+    turned = (c * x - s * y + x**2, s * x + c * y)
+    found = cycles(MapSystem(IteratedMap((x, y), turned)), 1)
+    at_origin = next(cycle for cycle in found.cycles if coordinates(cycle)[0] == (0, 0))
+    assert at_origin.dims == (0, 2, 0)
+    assert at_origin.stability.startswith("undecided")
+    assert "Neimark-Sacker candidate" in at_origin.stability
 
 
 def test_period_one_is_find():

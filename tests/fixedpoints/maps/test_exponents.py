@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import sympy as sp
@@ -40,6 +41,35 @@ def test_a_linear_map_has_the_logarithms_of_its_eigenvalues():
     # The frame turns to the eigenvectors in a few steps: an error of order 1/steps.
     assert found.values == pytest.approx([math.log(1 / 2), math.log(1 / 3)], abs=5 / 900)
     assert lyapunov(HENON, {"x": 0.1, "y": 0.1}, 20).end.keys() == {"x", "y"}
+
+
+def test_the_mean_over_few_steps_is_that_of_the_slopes_at_the_states_left_behind():
+    # log|f'(x_k)| for k = 0 ... 24, by a loop.
+    at, total = 0.3, 0.0
+    for _ in range(25):
+        total += math.log(abs(3.9 * (1 - 2 * at)))
+        at = 3.9 * at * (1 - at)
+    found = lyapunov(MapSystem(LOGISTIC, {"r": 3.9}), {"x": 0.3}, 25, 0)
+    assert found.values[0] == pytest.approx(total / 25, rel=1e-12)
+    assert found.end["x"] == pytest.approx(at, rel=1e-6)  # chaos magnifies rounding by e^{0.5 * 25}
+
+
+def test_frames_are_those_of_the_whole_product():
+    # QR step by step has the diagonal of QR of Df(x_24) ... Df(x_0), here in 60 digits.
+    f = (sp.Rational(19, 10) - x**2 + y / 5 + x * y / 10, x / 4 + y**2 / 10)
+    slope, step = (
+        sp.lambdify((x, y), sp.Matrix(f).jacobian((x, y)), "mpmath"),
+        sp.lambdify((x, y), f, "mpmath"),
+    )
+    with mpmath.workdps(60):
+        at, product = (mpmath.mpf("0.25"), mpmath.mpf("0.125")), mpmath.eye(2)
+        for _ in range(25):
+            product, at = slope(*at) * product, step(*at)
+        upper = mpmath.qr(product)[1]
+        expected = sorted((float(mpmath.log(abs(upper[i, i]))) / 25 for i in range(2)), reverse=True)
+    found = lyapunov(MapSystem(IteratedMap((x, y), f)), {"x": 0.25, "y": 0.125}, 25, 0)
+    # The floats' orbit leaves the exact one by 1e-16 e^{0.5 * 25}.
+    assert found.values == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("step", [20.0, 26.0, 30.0])
