@@ -1,5 +1,7 @@
 """The ends of flows and descents: certified points, escapes with their face, plateaus that are no fixed points."""
 
+import importlib
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -7,6 +9,7 @@ from references import reference
 from softmax_problems import named, problem
 
 import odesys
+from fixedpoints.newton import Vanishing
 from fixedpoints.softmax_regression import escape, verdict
 from odesys.simulation import descend, softmax_regression
 
@@ -45,6 +48,15 @@ def test_beside_a_point_is_not_there():
     assert "more than `tolerance`" in told.sentence
     assert verdict(named("D2a"), near, tolerance=1e-3).settled
     assert verdict(named("D2a"), (0.2, 0.2)).kind == "moving"
+
+
+def test_a_newton_step_of_zero_is_no_certificate(monkeypatch):
+    # the fault: a field that is said to vanish everywhere, as one that underflows does
+    file = importlib.import_module("fixedpoints.softmax_regression.verdicts")
+    nothing = Vanishing(np.zeros_like, lambda x: np.eye(2)[:, :, None])
+    monkeypatch.setattr(file, "vanishing", lambda system: nothing)
+    assert verdict(named("D2a"), (0.2, 0.2)).kind == "moving"
+    assert verdict(named("D2a"), (300.0, 150.0)).kind == "plateau"
 
 
 @pytest.mark.parametrize("x", [-8.0, -100.0, 60.0])
