@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,9 @@ __all__ = ["IRREGULAR", "STANDSTILL", "ESCAPED", "orbit_diagram"]
 
 #: What `period` says instead of a period.
 IRREGULAR, STANDSTILL, ESCAPED = 0, -1, -2
+
+#: Names in the dataset beside those of the map.
+_OWN_NAMES = ("start", "kept", "period", "escaped")
 
 _MEANING = (
     f"p > 0: repeats after p steps, confirmed by a Newton step; {IRREGULAR}: no period seen; {STANDSTILL}: stands "
@@ -61,7 +65,8 @@ def orbit_diagram(
         numbers, or -1; its states are NaN then. `period.attrs["meaning"]` says what 0 and negative ones mean.
     Raises:
         TypeError: the system is no map, or a start is no number.
-        ValueError: the parameter or a state is unknown; values or starts are empty, not finite, or of different
+        ValueError: the parameter or a state is unknown; a parameter declared positive is not; the dataset would
+            have two things of one name; values or starts are empty, not finite, or of different
             lengths; a number of steps, `longest` or `tolerance` is out of range.
     """
     task = _task(system, parameter, values, start)
@@ -95,6 +100,12 @@ def _task(system, parameter, values, start) -> _Task:
     numbers = np.atleast_1d(_floats(values, "values"))
     if numbers.ndim != 1 or len(np.unique(numbers)) < numbers.size or not numbers.size:
         raise ValueError(f"`values` must be distinct numbers in one row; got {values!r}.")
+    low = 0.0 if moving.is_positive else -np.inf
+    if (numbers <= low).any():
+        raise ValueError(
+            f"{moving} is declared to be positive; got the value {numbers.min():g}. Leave it out."
+        )
+    _check_names(rule, moving)
     given = by_name(rule.state, start, "state")
     missing = [name for name in rule.names if name not in given]
     if missing:
@@ -110,6 +121,16 @@ def _task(system, parameter, values, start) -> _Task:
     moved = numbers[:, None]
     args = tuple(moved if p == moving else v for p, v in zip(rule.parameters, system.args, strict=True))
     return _Task(rule, moving, numbers, starts, compile_field(system), args)
+
+
+def _check_names(rule: IteratedMap, moving: sp.Symbol) -> None:
+    names = Counter((*rule.names, *(f"{x}_0" for x in rule.names), moving.name, *_OWN_NAMES))
+    repeated = sorted(name for name, count in names.items() if count > 1)
+    if repeated:
+        raise ValueError(
+            f"The names {repeated} would stand for two things in the dataset, which has {list(_OWN_NAMES)} and the "
+            "starts of states, such as x_0, of its own. Rename the map's symbols."
+        )
 
 
 def _floats(values: object, name: str) -> np.ndarray:

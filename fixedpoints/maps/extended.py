@@ -147,6 +147,11 @@ def certified(system: MapSystem, moving: sp.Symbol, at: np.ndarray, value: float
         raise NoFlipError(
             f"The flip near {moving} = {near[moving.name]:.6g} could not be proven: {error}"
         ) from None
+    if moving.is_positive and near[moving.name] <= 0:
+        raise NoFlipError(
+            f"The flip met is at {moving} = {near[moving.name]:.6g}, and {moving} is declared to be positive. "
+            "Give `within`, an interval to follow the cycle through."
+        )
     with ctx.workprec(BITS):
         if not _is_simple(place.nominal):
             raise NoFlipError(

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
+import xarray as xr
 from references import reference
 
 import fixedpoints.maps.diagrams
@@ -129,6 +130,13 @@ def test_the_map_is_compiled_once(monkeypatch):
     assert len(calls) == 1
 
 
+def test_the_dataset_goes_to_disk_and_back(tmp_path):
+    found = orbit_diagram(LOGISTIC, "r", [2.9, 4.5], {"x": [0.3, 0.4]}, keep=4)
+    found.to_netcdf(tmp_path / "diagram.nc")
+    with xr.open_dataset(tmp_path / "diagram.nc") as again:
+        xr.testing.assert_identical(again.load(), found)
+
+
 def test_refuses():
     with pytest.raises(TypeError, match="Orbit diagrams are those of a map; got ODESystem, a flow"):
         orbit_diagram(ODESystem(VectorField((x,), (r * x,), (r,)), {"r": 1}), "r", [1.0], {"x": 0.3})
@@ -136,6 +144,11 @@ def test_refuses():
         orbit_diagram(LOGISTIC, "s", [1.0], {"x": 0.3})
     with pytest.raises(ValueError, match=r"No number for the parameters \['b'\]"):
         orbit_diagram(HENON, "a", [1.0], {"x": 0.3, "y": 0})
+    with pytest.raises(ValueError, match="eta is declared to be positive; got the value -1"):
+        orbit_diagram(softmax(0.5), "eta", [1.0, -1.0], {"x": 0.3})
+    period = sp.Symbol("period")
+    with pytest.raises(ValueError, match=r"\['period'\] would stand for two things in the dataset"):
+        orbit_diagram(IteratedMap((period,), (r * period,), (r,)), "r", [1.0], {"period": 0.3})
     for values, problem in (([], "distinct"), ([1.0, 1.0], "distinct"), ([[1.0, 2.0]], "distinct")):
         with pytest.raises(ValueError, match=f"`values` must be {problem} numbers in one row"):
             orbit_diagram(LOGISTIC, "r", values, {"x": 0.3})

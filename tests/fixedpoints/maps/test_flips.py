@@ -307,6 +307,10 @@ def test_refuses():
     touching = IteratedMap((x,), (-x * (1 + (m - 1) ** 2),), (m,))
     with pytest.raises(NoFlipError, match=r"the multiplier -1 does not move with m|meets no multiplier -1"):
         critical_step(MapSystem(touching, {"m": 0.9}), {"x": 0}, "m")
+    # eta x + x^3 flips at eta = -1 only.
+    backwards = IteratedMap((x,), (eta * x + x**3,), (eta,))
+    with pytest.raises(NoFlipError, match="at eta = -1, and eta is declared to be positive"):
+        critical_step(MapSystem(backwards, {"eta": 0.5}), {"x": 0}, "eta")
     with pytest.raises(ValueError, match="`period` must be a whole number of at least 1; got 0"):
         critical_step(system, {"x": 0}, "eta", period=0)
     with pytest.raises(ValueError, match="of a map of one state; this one has 2"):
