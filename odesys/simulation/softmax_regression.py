@@ -16,7 +16,9 @@ and 0 by definition for the rows of A that equal a_k. Autodiff of that is the ro
     sum_j f_j (c_j - <f, c>) (a_j - a_k) = (A - 1 abar^T)^T [f (c - <f, c>)],    abar = A^T f,
 
 with what belongs to a_k exactly absent: each term has the relative error of f_j. Centring on abar itself leaves
-rounding times rounding, 1e-32, where three equal rows win: it fails beyond a gap of 75.
+rounding times rounding, 1e-32, where three equal rows win: it fails beyond a gap of 75. (What is left to cancel
+is c_j - <f, c> itself, where 1 - b_k + b_j = 0 for a b outside the simplex: there a vertex neither repels nor attracts
+to first order.)
 
 f_j = exp(-gap) is a normal number up to a gap of 708.396 = -log(2^-1022). Beyond it XLA flushes to zero on CPUs (it
 runs with flush-to-zero and denormals-are-zero, where NumPy goes on to 745): a gradient that is exactly 0 there is a

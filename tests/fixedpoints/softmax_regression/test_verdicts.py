@@ -152,6 +152,21 @@ def test_descent_settles_in_either_basin(start, kind):
     assert list(told.point.location.values()) == pytest.approx(kind, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("rate", "kind"),
+    [(0.7, "fixed point"), (0.8, "moving"), (1.0, "moving"), (5.0, "fixed point"), (20.0, "plateau")],
+)
+def test_steps_between_the_critical_ones_settle_at_the_spurious_minimum_only(rate, kind):
+    # eta_c = 0.76493 at the best minimum and 12.339 at the other: between them cycles, or the other; beyond, a plateau
+    model = named("D2a")
+    told = verdict(model, descend(judge(model), np.array([0.5, 0.2]), rate=rate, steps=2001, every=10))
+    assert told.kind == kind
+    if told.settled:
+        assert told.point.location["x_1"] == pytest.approx(
+            MINIMUM[0] if rate < 0.76 else 1.3817998221421138, rel=1e-12
+        )
+
+
 def test_descent_stuck_on_a_plateau_is_not_converged():
     # n = 2, q = 1/2 with a huge step: iterates land at |x| ~ 100 and stay for exp(|x|)/eta steps
     model = problem([[0], [1]], ["1/2", "1/2"])
