@@ -11,6 +11,7 @@ import sympy as sp
 
 from fixedpoints.maps.arguments import Box, autonomous, box_sides, positive, whole
 from fixedpoints.maps.copies import Ring, composed, copies, ring
+from fixedpoints.maps.leaves import conserved_functionals
 from fixedpoints.maps.natures import nature
 from fixedpoints.maps.orbits import Cycle, Cycles
 from fixedpoints.maps.returns import return_equations
@@ -57,7 +58,8 @@ def cycles(
     Polynomial and rational maps are solved exactly, and the answer is complete on the whole space. For others
     interval arithmetic proves every point of period p in the box, and that there is no other; the map and its
     slopes are followed step by step, so that no formula of f^p is needed. Without a box, or where the proof
-    stays open, a numerical search adds what it finds.
+    stays open, a numerical search adds what it finds. Where a map that is not rational conserves a linear
+    functional, cycles are not isolated, and the certificate says so.
 
     Args:
         system: a map with its numbers.
@@ -97,6 +99,15 @@ def _candidates(system: MapSystem, period: int, box: Box | None, deadline: float
         if box is None:
             return exact
         return replace(exact, certificate=replace(exact.certificate, kind="complete in box"))
+    flat = conserved_functionals(system)
+    if flat:
+        named = (sum((k * x for k, x in zip(row, system.map.state, strict=True)), sp.S.Zero) for row in flat)
+        reason = (
+            f"the map conserves {', '.join(map(str, named))}, so that its cycles come in families; ask on one leaf, "
+            "with fixedpoints.on_leaf"
+        )
+        doubtful = Certificate("unknown", reason)
+        return _Candidates((), doubtful) if exact is None else replace(exact, certificate=doubtful)
     inside = None if box is None else _in_box(system, period, box, deadline)
     if inside is not None and inside.certificate.kind == "complete in box":
         return inside

@@ -8,7 +8,7 @@ import sympy as sp
 from flint import arb, arb_mat
 from references import reference
 
-from fixedpoints import cycles, find
+from fixedpoints import cycles, find, on_leaf
 from fixedpoints.boxes.krawczyk import explore
 from fixedpoints.maps.returns import return_equations
 from odesys import iterate
@@ -286,6 +286,18 @@ def test_a_budget_that_runs_out_is_told():
     assert found.certificate.kind == "unknown"
     assert "budget ran out" in found.certificate.reason
     assert found.unresolved
+
+
+def test_families_of_cycles_are_sent_to_a_leaf():
+    # Descent on a loss of x - y keeps x + y; on its leaf through (2, 1) there is one 2-cycle beyond the flip at 8.
+    flat = gradient_map((1 / (1 + sp.exp(y - x)) - sp.Rational(1, 2)) ** 2, (x, y), step=eta)
+    system = MapSystem(flat, {"eta": 10.0})
+    found = cycles(system, 2, box={"x": (-4, 4), "y": (-4, 4)})
+    assert (found.cycles, found.certificate.kind) == ((), "unknown")
+    assert "conserves x + y" in found.certificate.reason
+    there = on_leaf(system, {"x": 2.0, "y": 1.0})
+    (cycle,) = cycles(there, 2, box={there.map.names[0]: (-4, 6)}).cycles
+    assert cycle.stability == "stable"
 
 
 def test_a_lost_point_costs_the_certificate(monkeypatch):
