@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+import numpy as np
 import sympy as sp
 from sympy.polys.matrices import DomainMatrix
 
 from fixedpoints.near.balls import rank
 from fixedpoints.near.jets import constant, expand
 from fixedpoints.near.local import Local
+from odesys.lambdify import compile_expressions
+from odesys.printers import UnsupportedExpressionError
 from symbolic.field import IteratedMap, VectorField
 from symbolic.zero import exact
 
@@ -23,6 +26,9 @@ __all__ = ["is_on_a_set"]
 
 #: The most unknown coefficients of a(x).
 _MOST_UNKNOWNS = 320
+
+#: Singular values in a larger ratio than this show independence; rounding leaves some 1e-13 of a dependent column.
+_INDEPENDENT = 1e-10
 
 
 def is_on_a_set(local: Local, dimension: int) -> bool:
@@ -50,6 +56,8 @@ def identities(
     if n * sp.binomial(n + degree, degree) > _MOST_UNKNOWNS:
         return ()
     monomials = sorted(sp.itermonomials(rule.state, degree), key=sp.default_sort_key)
+    if _denied(rule, dict(values), monomials):
+        return ()
     polynomials = _numerators(rule, dict(values))
     products = [[sp.Poly(m, *p.gens) * p for m in monomials] for p in polynomials]
     columns = [product.as_dict() for row in products for product in row]
@@ -66,6 +74,33 @@ def identities(
         )
         for row in basis
     )
+
+
+def _denied(
+    rule: VectorField | IteratedMap, values: Mapping[sp.Symbol, sp.Rational], monomials: list[sp.Expr]
+) -> bool:
+    """Whether numbers show that no row a(x) exists: the products of monomials and phi_i are independent."""
+    n, size = len(rule.state), len(monomials) * len(rule.state)
+    draw = np.random.default_rng(0)
+    # Half of the places have positive coordinates only, for the sake of logarithms and roots.
+    places = draw.uniform(-1.0, 1.0, (n, 4 * size))
+    places[:, ::2] = 0.3 + np.abs(places[:, ::2])
+    numbers = [float(values.get(p, draw.uniform(0.5, 1.5))) for p in rule.parameters]
+    symbols = (*rule.state, *rule.parameters)
+    try:
+        functions = compile_expressions((*rule.rhs, *monomials), symbols)
+    except UnsupportedExpressionError:
+        return False
+    with np.errstate(all="ignore"):
+        found = [np.broadcast_to(value, places.shape[1:]) for value in functions(*places, *numbers)]
+    phi = np.array(found[:n]) - (places if isinstance(rule, IteratedMap) else 0.0)
+    products = (phi[:, None] * np.array(found[n:])[None]).reshape(size, -1)
+    products = products[:, np.isfinite(products).all(axis=0)]
+    sizes = np.linalg.norm(products, axis=1, keepdims=True)
+    if products.shape[1] < 2 * size or not sizes.all():
+        return False
+    spread = np.linalg.svd(products / sizes, compute_uv=False)
+    return bool(spread[-1] > _INDEPENDENT * spread[0])
 
 
 def _numerators(rule: VectorField | IteratedMap, values: Mapping[sp.Symbol, sp.Rational]) -> list[sp.Poly]:
