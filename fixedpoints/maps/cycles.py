@@ -136,6 +136,8 @@ def _exact(
         return None, "exact algebra does not apply"
     except BudgetExceeded:
         return None, "exact algebra needs more time than the budget gave it"
+    if found.periods:
+        return None, "exact algebra tells the points only up to shifts by the periods of sines and cosines"
     n, orbits = len(rule.state), []
     for point in found.points:
         at = [float(x) for x in point.location.values()]

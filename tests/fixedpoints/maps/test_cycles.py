@@ -254,6 +254,15 @@ def test_maps_with_a_corner():
     assert found.certificate.kind == "complete in box"
 
 
+def test_fixed_points_of_a_periodic_map_are_not_counted_once_for_all_shifts():
+    # x + sin x rests at every multiple of pi, with slopes 1 + cos x.
+    rule = MapSystem(IteratedMap((x,), (x + sp.sin(x),)))
+    found = cycles(rule, 1, box={"x": (-1, 7)})
+    assert [coordinates(c)[0][0] for c in found.cycles] == pytest.approx([0, math.pi, 2 * math.pi], abs=1e-15)
+    assert [c.multipliers[0] for c in found.cycles] == pytest.approx([2, 0, 2], abs=1e-14)
+    assert found.certificate.kind == "complete in box"
+
+
 def test_only_cycles_that_visit_the_box():
     # The 2-cycle of r = 3.2 is {0.513, 0.799}: either point brings it, a box between brings none.
     assert len(cycles(logistic(3.2), 2, box={"x": (0.5, 0.6)}).cycles) == 1
