@@ -3,12 +3,14 @@
 import importlib
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
 from references import reference
 from softmax_problems import named, problem
 
 from fixedpoints.softmax_regression import interpolation, points
+from fixedpoints.softmax_regression.problem import reduced
 from symbolic.roots import real_roots
 
 TOLD = reference("softmax_numbers")["fixed_points"]
@@ -127,6 +129,27 @@ def test_a_lost_point_is_noticed_by_the_index_sum(monkeypatch):
     file._points.cache_clear()
     assert stops.certificate.kind == "unknown"
     assert "the indices sum to 0, while infinity demands 1" in stops.certificate.reason
+
+
+@pytest.mark.slow
+def test_algebra_and_infinity_agree_on_random_problems():
+    # small integers, a third of the targets outside the simplex; two witnesses that share nothing
+    draw, judged = np.random.default_rng(0), 0
+    for _ in range(60):
+        n, d = int(draw.integers(3, 6)), int(draw.integers(1, 3))
+        A, weights = (
+            draw.integers(-2, 3, size=(n, d)).tolist(),
+            draw.integers(0, 5, size=n) + np.eye(n, dtype=int)[0],
+        )
+        b = [sp.Rational(int(w), int(weights.sum())) for w in weights]
+        b[0] -= sp.Rational(int(draw.integers(0, 3) == 0), 2)
+        model = problem(A, b, ("normalized", "rescaled")[int(draw.integers(0, 2))])
+        if reduced(model).dim == 0:
+            continue
+        stops = points(model)
+        assert stops.certificate.kind == "complete", (A, b, model.normalization)
+        judged += stops.expected is not None and stops.index_sum is not None
+    assert judged > 30
 
 
 def test_exact_interpolation():
