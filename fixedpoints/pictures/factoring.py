@@ -8,13 +8,16 @@ import sympy as sp
 
 __all__ = ["factors", "quotient"]
 
-#: Beyond this many operations, factoring may take minutes.
-_MOST_OPERATIONS = 5_000
+#: Beyond this many operations, factoring may take minutes; much sooner where every function is an unknown of its own.
+_MOST_OPERATIONS, _MOST_WITH_FUNCTIONS = 5_000, 400
 
 
 def quotient(expression: sp.Expr, state: Sequence[sp.Symbol]) -> tuple[sp.Expr, sp.Expr]:
     """Numerator and denominator without a common factor, where that can be seen."""
-    whole = sp.together(_with_open_poles(expression))
+    opened = _with_open_poles(expression)
+    if _is_finite_everywhere(opened, state):
+        return opened, sp.S.One
+    whole = sp.together(opened)
     if whole.is_rational_function(*state) or whole.count_ops() < _MOST_OPERATIONS:
         whole = sp.cancel(whole)
     return sp.fraction(whole)
@@ -22,13 +25,27 @@ def quotient(expression: sp.Expr, state: Sequence[sp.Symbol]) -> tuple[sp.Expr, 
 
 def factors(expression: sp.Expr, state: Sequence[sp.Symbol]) -> tuple[sp.Expr, ...]:
     """The distinct factors that depend on the state, in an order that does not depend on the run."""
-    if expression.count_ops() > _MOST_OPERATIONS:
-        return (expression,)
+    rational = expression.is_rational_function(*state)
+    if expression.count_ops() > (_MOST_OPERATIONS if rational else _MOST_WITH_FUNCTIONS) or (
+        not rational and _denominators(expression)
+    ):
+        return tuple(f for f in sp.Mul.make_args(expression) if f.free_symbols & set(state))
     try:
         found = {factor for factor, _ in sp.factor_list(expression)[1]}
     except sp.PolynomialError:
         found = set(sp.Mul.make_args(expression))
     return tuple(sorted((f for f in found if f.free_symbols & set(state)), key=sp.default_sort_key))
+
+
+def _is_finite_everywhere(expression: sp.Expr, state: Sequence[sp.Symbol]) -> bool:
+    """Whether there are denominators, and all are seen to be positive, as sums of exponentials are."""
+    bases = _denominators(expression.xreplace({x: sp.Dummy(x.name, real=True) for x in state}))
+    return bool(bases) and all(base.is_positive for base in bases)
+
+
+def _denominators(expression: sp.Expr) -> list[sp.Expr]:
+    """The bases of negative powers that are no numbers; exp(-x) is not a denominator."""
+    return [p.base for p in expression.atoms(sp.Pow) if p.exp.could_extract_minus_sign() and p.free_symbols]
 
 
 def _with_open_poles(expression: sp.Expr) -> sp.Expr:
