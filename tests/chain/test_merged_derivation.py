@@ -32,7 +32,7 @@ class TestMoments:
         assert sp.simplify(moments.eigenvalue() - value**2 * (1 + (1 + total / value) / N)) == 0
         assert moments.S.has(sp.KroneckerDelta)
 
-    @pytest.mark.parametrize("dim", [1, 2, 3, 4])
+    @pytest.mark.parametrize("dim", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
     def test_explicit_dimension_agrees(self, dim):
         general, explicit = (
             task.eigenbasis_moments().at(dim),

@@ -67,6 +67,7 @@ def test_a_removable_pole_is_none():
     assert line(x * (x - 1) / x, (-1, 2)).excluded == ()
 
 
+@pytest.mark.slow
 def test_pole_clutter_of_a_hundred_terms():
     # Case fp-pole-clutter (IntervalRootFinding.jl 169): one fixed point, one pole.
     terms = [(-10 if k % 10 == 0 else sp.Rational(3, 2)) * (1 + x) ** -k for k in range(100)]
