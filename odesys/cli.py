@@ -1,5 +1,5 @@
 """The command line: `odesys check` runs studies and writes a report, `odesys fixed-points` says where a model stops,
-`odesys simulate` trains one.
+`odesys simulate` trains one, `odesys portrait` draws one.
 
 Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 wrong usage or a faulty input;
 130 interrupted by Ctrl-C.
@@ -159,7 +159,10 @@ def _draw(
 @app.command("fixed-points")
 def fixed_points(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="merged, separate, or a textbook system such as lorenz.")
+        str,
+        typer.Argument(
+            metavar="MODEL", help="merged, separate, softmax, or a textbook system such as lorenz."
+        ),
     ],
     dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")] = None,
     context: Annotated[
@@ -177,13 +180,15 @@ def fixed_points(
             metavar="L1,L2,...", help="Of the covariance, falling; by default like D, ..., 1, trace 1."
         ),
     ] = None,
+    case: Annotated[str | None, typer.Option(help="Which data (softmax), such as two-minima.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The most points to show.")] = 100,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")] = False,
 ) -> int:
     """Where a model stops, what it does there, and how sure it is that nothing is missing."""
     from odesys.commands.fixed_points import Options, answer
 
-    found = answer(model, Options(dim, context, heads, rank, _numbers("--eigenvalues", eigenvalues), limit))
+    spectrum = _numbers("--eigenvalues", eigenvalues)
+    found = answer(model, Options(dim, context, heads, rank, spectrum, limit, case))
     if as_json:
         print(found.to_json())
         return 0
@@ -251,6 +256,46 @@ def simulate(
         found = run(model, options, out, force, announce)
     print(found)
     return 0
+
+
+@app.command()
+def portrait(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="merged, separate, softmax, or a textbook system such as van-der-pol."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="The picture, a PNG.")],
+    case: Annotated[
+        str | None,
+        typer.Option(help="Which data (softmax): two-minima, three-points, three-points-rescaled."),
+    ] = None,
+    box: Annotated[
+        str | None, typer.Option(metavar="X=LOW:HIGH,...", help="Where to look (textbook systems).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
+) -> int:
+    """Draw the phase portrait of a model: fixed points, nullclines, separatrices, streamlines."""
+    from odesys.commands.portrait import draw
+
+    print(draw(model, case, _box(box), out, force))
+    return 0
+
+
+def _box(text: str | None) -> dict[str, tuple[float, float]] | None:
+    """x=-2:2,y=0:1 as a mapping."""
+    if text is None:
+        return None
+    sides = {}
+    try:
+        for part in text.split(","):
+            name, ends = part.split("=")
+            low, high = ends.split(":")
+            sides[name.strip()] = (float(low), float(high))
+    except ValueError:
+        raise UsageFault(f"--box must look like x=-2:2,y=0:1; got {text!r}.") from None
+    return sides
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:

@@ -33,6 +33,7 @@ class Options:
     rank: int | None = None
     eigenvalues: Sequence[float] | None = None
     limit: int = 100
+    case: str | None = None
 
     def refuse(self, *names: str, model: str) -> None:
         """Raise a UsageFault if one of these options was given."""
@@ -80,7 +81,7 @@ def merged(options: Options) -> Answer:
     """Merged key and query: two functions, each a manifold of weights."""
     from fixedpoints.linear_attention import merged as fixed_point_sets
 
-    options.refuse("rank", model="merged")
+    options.refuse("rank", "case", model="merged")
     heads = 8 if options.heads is None else options.heads
     found = fixed_point_sets(options.spectrum, options.pairs, heads)
     index = [dict(zip(("negative", "zero", "positive"), s.index, strict=True)) for s in found]
@@ -106,6 +107,7 @@ def separate(options: Options) -> Answer:
     """Separate key and query: the lattice of learned modes, by falling loss."""
     from fixedpoints.linear_attention import Lattice
 
+    options.refuse("case", model="separate")
     heads = 5 if options.heads is None else options.heads
     lattice = Lattice(options.spectrum, options.pairs, heads, 1 if options.rank is None else options.rank)
     shown, which = _shown(lattice, options.limit)
@@ -159,11 +161,26 @@ def _shown(lattice: Lattice, limit: int) -> tuple[Sequence[Point], list[str]]:
     ]
 
 
+def softmax(options: Options) -> Answer:
+    """Softmax regression on the data of the study, by name: complete on the whole space."""
+    from fixedpoints.softmax_regression import points
+    from odesys.studies.softmax.setting import CASES
+
+    options.refuse("dim", "context", "heads", "rank", "eigenvalues", model="softmax")
+    case = options.case or "two-minima"
+    name, loss = case.removesuffix("-rescaled"), "rescaled" if case.endswith("-rescaled") else "normalized"
+    if name not in CASES:
+        raise UsageFault(
+            f"There is no case {case!r} of softmax; the cases are {', '.join(CASES)}, each also with -rescaled."
+        )
+    return general(f"softmax regression, {loss} loss, {name}", points(CASES[name].derived(loss)).found)
+
+
 def book(name: str, problem: Callable[[], textbook.Problem], options: Options) -> Answer:
     """A system of `odesys.textbook`, by `fixedpoints.find`."""
     import fixedpoints
 
-    options.refuse("dim", "context", "heads", "rank", "eigenvalues", model=name)
+    options.refuse("dim", "context", "heads", "rank", "eigenvalues", "case", model=name)
     system = problem().system
     numbers = ", ".join(f"{parameter} = {value:.6g}" for parameter, value in system.parameters.items())
     return general(f"{name}: {numbers}" if numbers else name, fixedpoints.find(system))
@@ -178,6 +195,7 @@ def _listed(options: Options) -> str:
 MODELS: dict[str, Callable[[Options], Answer]] = {
     "merged": merged,
     "separate": separate,
+    "softmax": softmax,
     **{
         name: partial(book, name, problem)
         for problem in textbook.PROBLEMS

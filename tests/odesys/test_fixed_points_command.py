@@ -158,7 +158,7 @@ def test_a_model_is_an_entry_of_the_table_of_models(monkeypatch, capfd):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("nosuch", "There is no model 'nosuch'; the models are merged, separate, logistic"),
+        ("nosuch", "There is no model 'nosuch'; the models are merged, separate, softmax, logistic"),
         ("", "Missing argument 'MODEL'"),
         ("separate --eigenvalues .1,.2", "`eigenvalues` must fall, since mode d is the d-th largest"),
         ("separate --eigenvalues .2,0", "`eigenvalues` must be positive and finite"),
@@ -187,3 +187,20 @@ def test_wrong_usage_exits_with_two_and_one_line(capsys, arguments, message):
     assert shown.err.startswith("odesys: ")
     assert message in shown.err
     assert shown.err.count("\n") == 1
+
+
+class TestSoftmax:
+    def test_three_points_on_the_line_and_none_rescaled(self, capfd):
+        found = document(capfd, "softmax", "--case", "three-points")
+        assert found["certificate"] == "complete"
+        # 50-digit roots of the polynomial in e^x.
+        places = [point["location"]["x_1"] for point in found["points"]]
+        assert places == pytest.approx(
+            [0.13300006969169398, 0.40397323975491257, 1.5923783571108186], rel=1e-15
+        )
+        assert document(capfd, "softmax", "--case", "three-points-rescaled")["points"] == []
+
+    @pytest.mark.parametrize("arguments", [["--case", "nothing"], ["--heads", "2"]])
+    def test_faults(self, capfd, arguments):
+        assert cli.main(["fixed-points", "softmax", *arguments]) == 2
+        assert capfd.readouterr().err.startswith("odesys: ")
