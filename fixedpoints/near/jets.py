@@ -137,6 +137,8 @@ class _Walk:
             return constant(self._number(e), self._order)
         if isinstance(e, sp.Rational):
             return constant(as_rational(e), self._order)
+        if isinstance(e, sp.CRootOf):
+            return constant(constant_value(e), self._order)
         if isinstance(e, sp.Add):
             total = Jet({}, self._order)
             for argument in e.args:

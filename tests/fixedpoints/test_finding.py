@@ -55,6 +55,18 @@ def test_twenty_seven_points_with_their_kinds():
     assert {p.stability for p in found.points if p.dims[0] == 0} == {"sink"}
 
 
+def test_a_bare_field_whose_points_are_logarithms_of_roots():
+    # The flow of w = e^x is w (w^5 - 10 w^4 + 1): two positive roots, none of them in radicals.
+    field = VectorField((x,), (sp.exp(5 * x) - 10 * sp.exp(4 * x) + 1,))
+    found = find(field)
+    assert [p.stability for p in found.points] == ["stable", "unstable"]
+    assert all(p.location["x"].has(sp.CRootOf) for p in found.points)
+    numbers = find(ODESystem(field))
+    assert [float(p.location["x"]) for p in found.points] == pytest.approx(
+        [p.location["x"] for p in numbers.points], rel=1e-15
+    )
+
+
 def test_a_box_keeps_what_lies_in_it():
     found = find(flow(x - x**3, y - y**3), box={"x": (0, 2), "y": (-0.5, 0.5)})
     assert found.certificate.kind == "complete in box"

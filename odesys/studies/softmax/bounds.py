@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from odesys.check import Check
+from odesys.integrators.contract import solve
 from odesys.simulation import softmax_regression as judge
-from odesys.studies.softmax.setting import PAPERS
+from odesys.studies.softmax.setting import CASES, PAPERS
+from odesys.system import ODESystem
 from symbolic import lipschitz
 
 __all__ = ["SIZES", "Row", "checks", "monitored", "rows"]
@@ -53,6 +55,7 @@ def checks(seed: int) -> list[Check]:
         ),
         _attained(),
         _exponent(),
+        _monitor(),
     ]
 
 
@@ -140,6 +143,25 @@ def _exponent() -> Check:
         tolerance=0.0,
         source="|S(f)| <= 1/2; the published log M grows like 10 R^2 + 1.5 log n",
         reason="exact",
+    )
+
+
+def _monitor() -> Check:
+    """The papers' ball |x| <= R is not kept: the rescaled flow of A = (1, 2) leaves it; alpha stays above exp(-R^2)."""
+    model, R = CASES["closed-form"].derived("rescaled"), np.sqrt(5.0)
+    run = solve(
+        ODESystem(model.flow), {"x_1": -1.0}, np.linspace(0.0, 1000.0, 201), method="DOP853", rtol=1e-11
+    )
+    seen = monitored(np.array(CASES["closed-form"].rows, dtype=float), run["x_1"].values[:, None], R)
+    if not seen["smallest alpha/exp(-R^2)"] >= 1:
+        raise AssertionError(f"alpha falls below exp(-R^2): {seen}")
+    return Check(
+        "flow: largest |x|/R along a rescaled flow, where the papers assume 1",
+        measured=seen["largest |x|/R"],
+        expected=3.343383439096044 / R,
+        tolerance=1e-9,
+        source="independent 50-digit arithmetic: x(1000) = -3.343383439096044 from x(0) = -1, R = |A|",
+        reason="100 times the rtol 1e-11 of the integration",
     )
 
 

@@ -10,6 +10,7 @@ import sympy as sp
 
 from fixedpoints import cycles, lyapunov, orbit_diagram
 from fixedpoints.maps.flips import critical_step
+from fixedpoints.softmax_regression import verdict
 from odesys.check import Check, control
 from odesys.iteration import iterate
 from odesys.studies.softmax.setting import CASES, FIFTY_DIGITS, Case
@@ -30,7 +31,16 @@ TWO_CYCLE = (22.012432084484429, 1.0, 0.049460896220575438)
 
 def checks() -> list[Check]:
     """All checks of the descent map."""
-    return [*_critical(), *_bracketed(), _two_cycle(), *_breaking(), _only_spurious(), _irregular()]
+    return [
+        *_critical(),
+        *_bracketed(),
+        _two_cycle(),
+        *_breaking(),
+        _only_spurious(),
+        _periods(),
+        _plateau(),
+        _irregular(),
+    ]
 
 
 @lru_cache(maxsize=8)
@@ -149,6 +159,34 @@ def _jacobian(name: str, eta: float, place) -> np.ndarray:
 
     compiled = compile_field(_system(name, eta))
     return np.array(compiled.jacobian(0, np.array(place), compiled.args))
+
+
+def _periods() -> Check:
+    """Beside the worse minimum, descent that started near the better one cycles, or never repeats."""
+    place = _at("two-minima", (0.5, 0.2))
+    found = orbit_diagram(_step("two-minima"), "eta", [0.7, 0.8, 1.0, 1.1], place, transient=4000)
+    return Check(
+        "fixed-points: periods of descent from (1/2, 1/5) at steps 0.7, 0.8, 1, 1.1, as digits; 0 is irregular",
+        measured=float("".join(map(str, found["period"].values.ravel()))),
+        expected=1240,
+        tolerance=0,
+        source="independent iteration: fixed point, 2-cycle, 4-cycle, irregular",
+        reason="exact: counts",
+    )
+
+
+def _plateau() -> Check:
+    """At eta = 20 descent jumps on to a saturated plateau: it hardly moves there, and is at no fixed point."""
+    orbit = iterate(_system("two-minima", 20.0), _at("two-minima", (0.5, 0.2)), steps=2000, every=2000)
+    end = [float(orbit[name][-1]) for name in _step("two-minima").names]
+    return Check(
+        "fixed-points: descent at step 20 ends on a plateau, not at a fixed point",
+        measured=float(verdict(CASES["two-minima"].derived(), end).kind == "plateau"),
+        expected=1.0,
+        tolerance=0,
+        source="no certified root near; f next to a vertex that repels",
+        reason="exact: a truth value",
+    )
 
 
 def _irregular() -> Check:
