@@ -72,27 +72,29 @@ def orbits() -> Picture:
 
 
 def bounds_table(rows: Sequence[Row]) -> Picture:
-    """Sampled ratios, sharp constants and published ones, size by size."""
-    axes = new_axes(7.6, 4.4)
-    some = [row for row in rows if row.quantity == "f"]
-    at = np.arange(len(some))
-    styles = (("sampled", "o", COLOURS[0]), ("sharp", "s", COLOURS[2]), ("published", "^", COLOURS[1]))
+    """The largest ratios found, the sharp constants and the published ones, quantity by quantity, at one size."""
+    size = rows[-1].size
+    some = [row for row in rows if row.size == size]
+    axes, at = new_axes(7.6, 0.6 + 0.3 * len(some)), np.arange(len(some))
+    styles = (("found", "o", COLOURS[0]), ("sharp", "s", COLOURS[2]), ("published", "^", COLOURS[1]))
     for name, marker, colour in styles:
-        axes.semilogy(
-            at,
+        axes.semilogx(
             [getattr(row, name) for row in some],
+            at,
             linestyle="none",
             marker=marker,
             color=colour,
+            markerfacecolor="none" if name == "sharp" else colour,
             label=name,
         )
-    axes.set_xticks(at, [f"n={n}, d={d}\nR={R:g}" for n, d, R in (row.size for row in some)])
-    axes.set(ylabel="Lipschitz constant of f")
+    axes.set_yticks(at, [row.name for row in some])
+    axes.invert_yaxis()
+    axes.set(xlabel=f"Lipschitz constant, n = {size[0]}, d = {size[1]}, R = {size[2]:g}")
     axes.legend(frameon=False)
     return Picture(
         "softmax-bounds",
         axes.figure,
-        "How fast softmax(A x) can move with x for |A| <= R, |x| <= R: the largest ratio found, the sharp constant "
-        "R/2, and the published M = n^1.5 exp(10 R^2).",
-        "Three rows of markers on a logarithmic axis: two close together below one, one many decades above.",
+        "How fast the pieces of softmax regression can move for |A| <= R, |x| <= R: the largest ratio that a search "
+        "found, the sharp constant, and the published one where there is one, up to M = n^1.5 exp(10 R^2).",
+        "Rows of markers on a logarithmic axis: found and sharp close together, published many decades to the right.",
     )
