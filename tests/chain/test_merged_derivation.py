@@ -266,7 +266,13 @@ class TestClosedForms:
     def model(self):
         return merged.model(dim=4, heads=1)
 
-    @pytest.mark.parametrize("name", sorted(REFERENCE["white_time_course"]))
+    @pytest.mark.parametrize(
+        "name",
+        [
+            pytest.param(name, marks=pytest.mark.slow if "lam0.25" in name else [])
+            for name in sorted(REFERENCE["white_time_course"])
+        ],
+    )
     def test_time_course_to_forty_digits(self, model, name):
         """The file rounds to 16 digits; the allowance is 1e-12 relative for values and times."""
         case = REFERENCE["white_time_course"][name]

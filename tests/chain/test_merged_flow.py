@@ -22,7 +22,12 @@ def start(case):
     return values
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"D={case['D']},lambda={case['lambda']:g}")
+@pytest.mark.parametrize(
+    "case",
+    # Every case is run with the slow tests; one dimension shows the formula at every gate.
+    [pytest.param(case, marks=[] if case["D"] == 4 else pytest.mark.slow) for case in CASES],
+    ids=[f"D={case['D']},lambda={case['lambda']:g}" for case in CASES],
+)
 class TestUnbalancedWhiteStart:
     def test_closed_form(self, case):
         """The file's formula in 16 digits; 1e-12 allows for its rounding and ours."""

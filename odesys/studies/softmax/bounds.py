@@ -20,7 +20,7 @@ __all__ = ["SIZES", "Row", "checks", "monitored", "rows"]
 #: (n, d, R): what the adversarial search is run on.
 SIZES = ((2, 1, 1.0), (3, 2, 1.0), (4, 2, 1.0), (4, 2, 2.0), (8, 3, 2.0), (16, 4, 3.0))
 #: Searches side by side, and steps of each.
-STARTS, STEPS = 48, 120
+STARTS, STEPS = 32, 80
 #: Two points closer than this measure rounding.
 NEAREST = 1e-4
 

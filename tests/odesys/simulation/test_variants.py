@@ -170,6 +170,7 @@ class TestMixture:
             make(**changes)
 
 
+@pytest.mark.slow
 class TestPublishedMixtures:
     @pytest.mark.parametrize(("number", "in_context"), [(0, 0.0), (1, 0.2), (3, 0.6), (5, 1.0)])
     def test_the_courses_of_in_context_and_in_weight_errors(self, number, in_context):
