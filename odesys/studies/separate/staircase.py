@@ -147,7 +147,7 @@ def _first_drop(climbs: list[Climb], predicted: list[float]) -> Check:
         measured=float(np.median(errors)),
         expected=0.0,
         tolerance=1e-4,
-        source=f"escape-time integral of the cubic flow, derived here; the largest of {len(errors)} is {max(errors):.2g}",
+        source=f"escape-time integral of the cubic flow, derived here; largest of {len(errors)}: {max(errors):.2g}",
         reason="terms of relative order eps^2; ten times as much where another head escapes almost as early",
     )
 
