@@ -17,6 +17,8 @@ Halt = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 #: A step changes by factors between these, and is a little shorter than its error estimate allows.
 _SHRINK, _GROW, _SAFETY = 0.2, 5.0, 0.9
+#: Points that are interpolated together: small arrays are reused, large ones cost more to get than to fill.
+_BLOCK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Line:
         if self.parameter.size == 1:
             return np.repeat(self.states, parameter.size, axis=1)
         step = np.searchsorted(self.parameter, parameter, side="right") - 1
-        return _hermite(self, np.clip(step, 0, self.parameter.size - 2), parameter)
+        return _hermite(self, _cubic(self), np.clip(step, 0, self.parameter.size - 2), parameter)
 
     def evenly(self, distance: float, end: float | None = None) -> np.ndarray:
         """States (n, j) at parameters about `distance` apart, up to `end` or else the end of the line."""
@@ -84,10 +86,16 @@ class Bundle:
         """States (n, k, j) of lines (k,) of at least one step at parameters (k, j), by Hermite interpolation."""
         far = 1.0 + np.max(self.parameter, initial=0.0)
         keys = self.parameter + far * np.repeat(np.arange(len(self)), np.diff(self.edges))
-        step = np.searchsorted(keys, np.clip(parameter, 0, far) + far * places[:, None], side="right") - 1
-        return _hermite(
-            self, np.clip(step, self.edges[places, None], self.edges[places + 1, None] - 2), parameter
-        )
+        cubic = _cubic(self)
+        value = np.empty((len(self.states), *parameter.shape))
+        rows = max(1, _BLOCK // max(1, parameter.shape[1]))
+        for first in range(0, len(places), rows):
+            block = slice(first, first + rows)
+            line, here = places[block, None], parameter[block]
+            step = np.searchsorted(keys, np.clip(here, 0, far) + far * line, side="right") - 1
+            step = np.clip(step, self.edges[line], self.edges[line + 1] - 2)
+            value[:, block] = _hermite(self, cubic, step, here)
+        return value
 
 
 def trace(
@@ -207,13 +215,21 @@ class _Lanes:
         )
 
 
-def _hermite(points: Line | Bundle, step: np.ndarray, parameter: np.ndarray) -> np.ndarray:
-    """The cubic between the states before and after each step, at parameters of the step's shape."""
+def _cubic(points: Line | Bundle) -> tuple[np.ndarray, ...]:
+    """Coefficients (n, k - 1) of the cubics between states, in the part of the step that is done, highest first."""
     size, gap = np.diff(points.parameter), np.diff(points.states)
     rise, fall = size * points.slopes[:, :-1], size * points.slopes[:, 1:]
-    u = (parameter - points.parameter.take(step)) / size.take(step)
-    value = (rise + fall - 2 * gap).take(step, axis=1)
-    for coefficient in (3 * gap - 2 * rise - fall, rise, points.states):  # Horner's rule, without temporaries
+    return rise + fall - 2 * gap, 3 * gap - 2 * rise - fall, rise, points.states
+
+
+def _hermite(
+    points: Line | Bundle, cubic: tuple[np.ndarray, ...], step: np.ndarray, parameter: np.ndarray
+) -> np.ndarray:
+    """The cubics of the steps, at parameters of the steps' shape."""
+    before = points.parameter.take(step)
+    u = (parameter - before) / (points.parameter.take(step + 1) - before)
+    value = cubic[0].take(step, axis=1)
+    for coefficient in cubic[1:]:  # Horner's rule, without temporaries
         value *= u
         value += coefficient.take(step, axis=1)
     return value
