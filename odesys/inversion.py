@@ -28,6 +28,8 @@ _MOST_STEPS = 150
 _SETTLED = 2 * np.finfo(float).eps
 #: y beyond which exp(|y|) overflows, and beyond which exp(-|y|) vanishes.
 _OVERFLOW, _UNDERFLOW = 709.0, 745.0
+#: How far beyond the y at which x is rounded to the end of its basin the grid goes.
+_BEYOND = 3.0
 #: Units in the last place of x that the rounding of F may cost near the start before the time is measured otherwise.
 _ROUNDINGS = 4
 #: Orders of the two Gauss-Legendre rules that measure a short time.
@@ -138,13 +140,21 @@ def _rules() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _grid(F, f, xp: ModuleType, size: int, start, low, high, args):
     """Places y from the start to where x cannot be told from the end any more, with x, F and dy/dF there."""
     y0, forward = _coordinate(start, low, high, xp), f(start, *args) > 0
-    top, bottom = (xp.where(xp.isfinite(end), _UNDERFLOW, _OVERFLOW) for end in (high, low))
+    top, bottom = _reach(low, high, xp), _reach(-high, -low, xp)
     last = xp.where(forward, xp.maximum(top, y0 + 1), xp.minimum(-bottom, y0 - 1))
     cells = _MANY_CELLS if size >= _MANY else _FEW_CELLS
     y = y0 + (last - y0) * xp.linspace(0.0, 1.0, cells + 1)
     x, slope = _point(y, low, high, xp)
     values = F(x, *args)
     return y, x, xp.where(xp.isfinite(values), values, np.inf), f(x, *args) / slope
+
+
+def _reach(low, high, xp: ModuleType):
+    """y beyond which x cannot be told from the upper end; exp(-y) itself counts only where that end is zero."""
+    width = xp.where(xp.isfinite(low), high - low, 1.0)
+    told = xp.log(width / xp.abs(high)) - np.log(_SETTLED) + _BEYOND
+    reach = xp.where(high == 0, _UNDERFLOW, xp.clip(told, 1.0, _UNDERFLOW))
+    return xp.where(xp.isfinite(high), reach, _OVERFLOW)
 
 
 def _cell(xp: ModuleType, grid, target):
