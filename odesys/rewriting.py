@@ -167,9 +167,10 @@ def _exponential_terms(total: sp.Expr) -> dict[sp.Expr, sp.Expr]:
     """{u_i: c_i} with  total = sum_i c_i exp(u_i)."""
     terms = defaultdict(lambda: sp.S.Zero)
     for term in sp.Add.make_args(sp.expand_mul(total)):
-        exponentials = [f for f in sp.Mul.make_args(term) if isinstance(f, sp.exp)]
-        exponent = sp.Add(*(f.exp for f in exponentials))
-        terms[exponent] += term / sp.Mul(*exponentials)
+        factors = sp.Mul.make_args(term)
+        exponent = sp.Add(*(f.exp for f in factors if isinstance(f, sp.exp)))
+        # Put together from the other factors: dividing would leave exp(u + v) exp(-u - v), which SymPy does not merge.
+        terms[exponent] += sp.Mul(*(f for f in factors if not isinstance(f, sp.exp)))
     return dict(terms)
 
 

@@ -224,6 +224,27 @@ def test_derivatives_of_saturated_quotients_are_zero_not_nan():
 
 
 @BACKENDS
+def test_softmax_of_several_variables_in_one_exponent(backend):
+    """1/(1 + exp(u) + exp(v)) and exp(u)/(...)^2 with u, v sums of symbols: neither inf/inf nor 0 inf."""
+    u, v = -5 * x - 3 * y, -x + 2 * y
+    total = 1 + sp.exp(u) + sp.exp(v)
+    function = quick(
+        compile_expressions(
+            [1 / total, sp.exp(u) / total, sp.exp(u) * sp.exp(v) / total**2], [x, y], backend
+        ),
+        backend,
+    )
+    # u = 800, v = 799, then u = v = -900.
+    ahead, behind = np.linalg.solve([[-5.0, -3.0], [-1.0, 2.0]], np.array([[800.0, -900.0], [799.0, -900.0]]))
+    first, second, third = map(np.asarray, function(ahead, behind))
+    share = 1 / (1 + np.exp(-1.0))
+    # The logits are known to a few roundings of 800, 1e-13 each.
+    assert first == pytest.approx([0.0, 1.0], rel=1e-15, abs=1e-300)
+    assert second == pytest.approx([share, 0.0], rel=1e-12, abs=1e-300)
+    assert third == pytest.approx([share * (1 - share), 0.0], rel=1e-12, abs=1e-300)
+
+
+@BACKENDS
 def test_case_lambertw_of_a_large_exponential(backend):
     case = KNOWN["lambertw"]
     (values,) = quick(compile_expressions([t - sp.LambertW(sp.exp(t))], [t], backend), backend)(

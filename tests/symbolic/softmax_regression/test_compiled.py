@@ -33,15 +33,18 @@ def line(rows, target, loss="normalized"):
     return model.at([[a] for a in rows], map(sp.Rational, target.split()))
 
 
-def truth(model, x):
+def truth(model, *x):
     """A^T S c with 1400 digits, straight from the definition: nothing cancels to fewer than 700."""
     with mpmath.workdps(1400):
-        rows = [mpmath.mpf(int(a)) for a in model.A]
-        u = [mpmath.exp(a * mpmath.mpf(x)) for a in rows]
+        A = [[mpmath.mpf(int(a)) for a in model.A.row(i)] for i in range(model.A.rows)]
+        u = [mpmath.exp(mpmath.fdot(a, map(mpmath.mpf, x))) for a in A]
         f = [v / mpmath.fsum(u) for v in u]
         c = [v - mpmath.mpf(int(b.p)) / int(b.q) for v, b in zip(f, model.b, strict=True)]
-        mean = mpmath.fsum(p * q for p, q in zip(f, c, strict=True))
-        return mpmath.fsum(a * p * (q - mean) for a, p, q in zip(rows, f, c, strict=True))
+        mean = mpmath.fdot(f, c)
+        entries = [
+            mpmath.fsum(a[k] * p * (q - mean) for a, p, q in zip(A, f, c, strict=True)) for k in range(len(x))
+        ]
+        return entries[0] if len(x) == 1 else entries
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
@@ -59,6 +62,32 @@ def test_relative_precision_at_large_gaps(rows, target, backend):
                 relative = abs(mpmath.mpf(float(gradient(x)[0])) / expected - 1)
                 # A gap of 700 is known to half a unit in its last place, 6e-14, which f_2/f_1 inherits.
                 assert relative < 3e-15 + 2e-16 * gap, (x, float(relative))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.parametrize("place", [(3, 1), (60, -20), (-80, 20), (20, 90), (-50, -50), (100, 0), (0, -140)])
+def test_relative_precision_of_two_weights(backend, place):
+    """Exponents of two weights: the logits of D2a differ by up to 700 at these places."""
+    model = vector.model(n=4, d=2).at(
+        [[2, 0], [1, 2], [-3, -3], [2, 1]], [sp.Rational(k, 8) for k in (1, 1, 3, 3)]
+    )
+    got = compile_expressions(model.gradient, model.x, backend)(*map(float, place))
+    for found, expected in zip(got, truth(model, *place), strict=True):
+        assert float(abs(mpmath.mpf(float(found)) / expected - 1)) < 3e-15 + 2e-16 * 700
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+@pytest.mark.parametrize("scale", [1000.0, 1e5])
+def test_far_out_the_flow_and_its_jacobian_are_zero(backend, scale):
+    """Every gap is beyond 745, where exp(-gap) is no double: what is left is zero, never NaN."""
+    model = vector.model(n=4, d=2).at(
+        [[2, 0], [1, 2], [-3, -3], [2, 1]], [sp.Rational(k, 8) for k in (1, 1, 3, 3)]
+    )
+    compiled = odesys.compile_field(model.flow, backend)
+    for turn in ((3, -1), (-3, 1), (1, 3), (-1, -3)):
+        state = scale * np.array(turn, dtype=float)
+        assert not np.any(compiled.rhs(0.0, state, ()))
+        assert not np.any(compiled.jacobian(0.0, state, ()))
 
 
 def test_the_derivative_of_the_textbook_softmax_loses_all_digits():
