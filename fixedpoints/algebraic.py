@@ -9,10 +9,11 @@ from itertools import pairwise
 import numpy as np
 import sympy as sp
 
+from fixedpoints.arguments import System, rule_and_numbers
 from fixedpoints.points import Certificate, Component, FixedPoint, FixedPoints
 from odesys.lambdify import compile_field
 from odesys.system import MapSystem, ODESystem
-from symbolic.field import IteratedMap, VectorField
+from symbolic.field import IteratedMap
 from symbolic.varieties.deadline import BudgetExceeded, Deadline
 from symbolic.varieties.form import NotAlgebraic, PolynomialForm, polynomial_form
 from symbolic.varieties.points import AlgebraicPoint, avoids
@@ -27,7 +28,7 @@ __all__ = ["BudgetExceeded", "NotAlgebraic", "algebraic", "exact_points", "poles
 _FIRST_BITS = 128
 
 
-def algebraic(rule: ODESystem | MapSystem | VectorField | IteratedMap, budget: float = 60.0) -> FixedPoints:
+def algebraic(rule: System, budget: float = 60.0) -> FixedPoints:
     """Every fixed point of a polynomial or rational system:  f(x) = 0, or f(x) = x for a map.
 
     Fields in commensurable exponentials, in sines and cosines of one angle, and in rational powers become
@@ -97,24 +98,11 @@ def sign_of(symbol: sp.Symbol) -> str:
 
 
 def _vanishing(
-    rule: ODESystem | MapSystem | VectorField | IteratedMap,
+    rule: System,
 ) -> tuple[tuple[sp.Expr, ...], tuple[sp.Symbol, ...], tuple[sp.Symbol, ...]]:
     """What vanishes at fixed points, with numbers put in exactly; the states; the parameters that are left."""
-    if isinstance(rule, (ODESystem, MapSystem)):
-        bare = rule.field if isinstance(rule, ODESystem) else rule.map
-        numbers = {p: sp.Rational(v) for p, v in zip(bare.parameters, rule.args, strict=True)}
-    elif isinstance(rule, (VectorField, IteratedMap)):
-        bare, numbers = rule, {}
-    else:
-        raise TypeError(
-            "Fixed points are of an ODESystem, a MapSystem, a VectorField or an IteratedMap; "
-            f"got {type(rule).__name__}."
-        )
-    if bare.time is not None:
-        raise ValueError(
-            f"Fixed points are of an autonomous rule; this one depends on {bare.time}. "
-            "Make time a state, or put a number in its place."
-        )
+    bare, values = rule_and_numbers(rule)
+    numbers = {p: sp.Rational(v) for p, v in values.items()}
     rhs = [exact(f.xreplace(numbers)) for f in bare.rhs]
     if isinstance(bare, IteratedMap):
         rhs = [f - x for f, x in zip(rhs, bare.state, strict=True)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,21 +9,19 @@ from typing import Any
 
 import sympy as sp
 
+from fixedpoints.arguments import Box, Rule, System, box_sides, rule_and_numbers, seconds
 from fixedpoints.points import Certificate, FixedPoint, FixedPoints, NotAFixedPointError
-from odesys.system import MapSystem, ODESystem, by_name
+from odesys.system import MapSystem, ODESystem
 from symbolic.field import IteratedMap, VectorField
 
 __all__ = ["find"]
-
-Rule = ODESystem | MapSystem | VectorField | IteratedMap
-Box = tuple[tuple[float, float], ...]
 
 #: The part of the time that is left for the proof in a box; the rest is for a numerical search.
 _INTERVAL_SHARE = 0.8
 
 
 def find(
-    system: Rule, box: Mapping[str | sp.Symbol, tuple[float, float]] | None = None, budget: float = 60.0
+    system: System, box: Mapping[str | sp.Symbol, tuple[float, float]] | None = None, budget: float = 60.0
 ) -> FixedPoints:
     """The fixed points of a system, f(x) = 0 (for a map, f(x) = x), what it does there, and what may be missing.
 
@@ -43,10 +39,9 @@ def find(
         ValueError: the rule depends on time; a side of the box is missing, of an unknown state, not finite or
             not increasing; the budget is not positive; or a bare rule with parameters is not algebraic.
     """
-    rule = _rule(system)
-    sides = None if box is None else _sides(rule, box)
-    _check_budget(budget)
-    deadline = time.monotonic() + budget
+    rule, _ = rule_and_numbers(system)
+    sides = None if box is None else box_sides(rule.state, box)
+    deadline = time.monotonic() + seconds(budget)
     found, doubt = _algebraic(system, _exact_share(system, box) * budget)
     if found is not None and found.certificate.kind == "complete":
         return _classified(system, found if sides is None else _within(found, rule, sides))
@@ -58,68 +53,14 @@ def find(
     return _classified(numeric, answer)
 
 
-def _rule(system: Rule) -> VectorField | IteratedMap:
-    if isinstance(system, ODESystem):
-        rule = system.field
-    elif isinstance(system, MapSystem):
-        rule = system.map
-    elif isinstance(system, (VectorField, IteratedMap)):
-        rule = system
-    else:
-        raise TypeError(
-            "Fixed points are of an ODESystem, a MapSystem, a VectorField or an IteratedMap; "
-            f"got {type(system).__name__}."
-        )
-    if rule.time is not None:
-        raise ValueError(
-            f"Fixed points are of an autonomous rule; this one depends on {rule.time}. "
-            "Make time a state, or put a number in its place."
-        )
-    return rule
-
-
-def _sides(rule: VectorField | IteratedMap, box: Mapping) -> Box:
-    """The sides of the box in the order of the states."""
-    if not isinstance(box, Mapping):
-        example = ", ".join(f'"{name}": (-1, 1)' for name in rule.names)
-        raise TypeError(f"`box` must map each state to (low, high), such as {{{example}}}; got {box!r}.")
-    given = by_name(rule.state, box, "state")
-    missing = [name for name in rule.names if name not in given]
-    if missing:
-        raise ValueError(
-            f"`box` lacks the states {missing}; it has {sorted(given)}. Give (low, high) for each of "
-            f"{list(rule.names)}."
-        )
-    return tuple(_side(name, given[name]) for name in rule.names)
-
-
-def _side(name: str, side: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in side)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"The side of {name} in `box` must be two numbers (low, high); got {side!r}."
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"The side of {name} in `box` must be finite; got {side}.")
-    if not low < high:
-        raise ValueError(f"The side of {name} in `box` must be increasing, (low, high); got {side}.")
-    return low, high
-
-
-def _check_budget(budget: float) -> None:
-    if isinstance(budget, bool) or not isinstance(budget, numbers.Real) or not budget > 0:
-        raise ValueError(f"`budget` must be a positive number of seconds; got {budget!r}.")
-
-
-def _exact_share(system: Rule, box: Mapping | None) -> float:
+def _exact_share(system: System, box: Mapping | None) -> float:
     """The part of the budget for exact algebra: what other methods would need is left to them."""
     if isinstance(system, (VectorField, IteratedMap)) and system.parameters:
         return 1.0
     return 0.8 if box is None else 0.5
 
 
-def _algebraic(system: Rule, budget: float) -> tuple[FixedPoints | None, str]:
+def _algebraic(system: System, budget: float) -> tuple[FixedPoints | None, str]:
     """The exact answer, and why it is none or not complete."""
     from fixedpoints.algebraic import BudgetExceeded, NotAlgebraic, algebraic
 
@@ -138,7 +79,7 @@ def _clause(error: Exception) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _with_numbers(system: Rule, doubt: str) -> ODESystem | MapSystem:
+def _with_numbers(system: System, doubt: str) -> ODESystem | MapSystem:
     if isinstance(system, (ODESystem, MapSystem)):
         return system
     if system.parameters:
@@ -150,7 +91,7 @@ def _with_numbers(system: Rule, doubt: str) -> ODESystem | MapSystem:
     return ODESystem(system) if isinstance(system, VectorField) else MapSystem(system)
 
 
-def _within(found: FixedPoints, rule: VectorField | IteratedMap, box: Box) -> FixedPoints:
+def _within(found: FixedPoints, rule: Rule, box: Box) -> FixedPoints:
     """The part of an answer for the whole space that lies in a box."""
     if found.periods:
         from fixedpoints.shifts import points_within
@@ -185,7 +126,7 @@ def _in_box(system: ODESystem | MapSystem, box: Box, deadline: float) -> FixedPo
         inside = in_box(system, box, _INTERVAL_SHARE * (deadline - time.monotonic()))
     except NoRangeError:
         return None
-    names = _rule(system).names
+    names = rule_and_numbers(system)[0].names
     points = tuple(_point(names, zero) for zero in inside.zeros)
     answer = FixedPoints(
         points,
@@ -242,7 +183,7 @@ def _searched(
     """What other methods left, completed by a numerical search; nothing is claimed to be complete."""
     from fixedpoints.search import search
 
-    names = _rule(system).names
+    names = rule_and_numbers(system)[0].names
     points: list[FixedPoint] = []
     for point in (point for answer in before for point in answer.points):
         if not any(_close(point, other) for other in points):

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING
 import sympy as sp
 from flint import ctx, fmpq
 
+from fixedpoints.arguments import System, rule_and_numbers
 from fixedpoints.near.balls import BITS, is_exact, rank, vanishes
 from fixedpoints.near.conserved import given_integrals
 from fixedpoints.near.gradient import check_loss, hessian_index, is_gradient
 from fixedpoints.near.jets import NotSmoothError, UndefinedHereError
-from fixedpoints.near.local import Local, Located, located, rule_and_numbers
+from fixedpoints.near.local import Local, Located, located
 from fixedpoints.near.one_state import word
 from fixedpoints.near.spectrum import MOST_EXACT, Eigenvalue, Spectrum, planar, spectrum
 from fixedpoints.nonhyperbolic import Nature, Question, nature
 from fixedpoints.points import FixedPoint
-from odesys.system import MapSystem, ODESystem
-from symbolic.field import IteratedMap, VectorField
 
 if TYPE_CHECKING:
     from symbolic.conservation import FirstIntegral
@@ -41,7 +40,7 @@ _GRADES = {
 
 
 def classify(
-    system: ODESystem | MapSystem | VectorField | IteratedMap,
+    system: System,
     point: Mapping[str | sp.Symbol, float | sp.Expr],
     *,
     first_integrals: Sequence[FirstIntegral | sp.Expr] = (),

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
-from fixedpoints.maps.arguments import Box, autonomous, box_sides, positive, whole
+from fixedpoints.arguments import Box, box_sides, seconds, whole
+from fixedpoints.maps.arguments import autonomous
 from fixedpoints.maps.copies import Ring, composed, copies, ring
 from fixedpoints.maps.leaves import conserved_functionals
 from fixedpoints.maps.natures import nature
@@ -73,8 +74,8 @@ def cycles(
     """
     system = autonomous(system, "Cycles are")
     period = whole(period, "period")
-    sides = None if box is None else box_sides(system.map, box)
-    deadline = time.monotonic() + positive(budget, "budget")
+    sides = None if box is None else box_sides(system.map.state, box)
+    deadline = time.monotonic() + seconds(budget)
     candidates = _candidates(system, period, sides, deadline)
     rings, rejected = _distinct(system, candidates.orbits)
     certificate = _audited(candidates, rings, rejected)

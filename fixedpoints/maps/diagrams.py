@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
-from fixedpoints.maps.arguments import autonomous, positive, symbol_of, whole
+from fixedpoints.arguments import positive, whole
+from fixedpoints.maps.arguments import autonomous, symbol_of
 from odesys.lambdify import CompiledField, compile_field
 from odesys.system import MapSystem, by_name
 from symbolic.field import IteratedMap

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from fixedpoints.maps.arguments import autonomous, whole
+from fixedpoints.arguments import whole
+from fixedpoints.maps.arguments import autonomous
 from odesys.lambdify import CompiledField, compile_field
 from odesys.system import MapSystem, numbers_for
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import sympy as sp
 
-from fixedpoints.maps.arguments import autonomous, symbol_of, whole
+from fixedpoints.arguments import whole
+from fixedpoints.maps.arguments import autonomous, symbol_of
 from fixedpoints.maps.copies import ring
 from fixedpoints.maps.extended import certified, near_flip, round_trip
 from fixedpoints.maps.leaves import leaf

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fixedpoints.arguments import coordinates
 from fixedpoints.near.continuum import identities
 from fixedpoints.near.gradient import check_loss, is_gradient
-from fixedpoints.near.local import coordinates
 from fixedpoints.near.one_state import attraction_of_term, towards, word
 from fixedpoints.nonhyperbolic import UNDECIDED
 from fixedpoints.points import FixedPoint, NotAFixedPointError

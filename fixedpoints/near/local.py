@@ -16,6 +16,7 @@ import numpy as np
 import sympy as sp
 from flint import arb, ctx, fmpq
 
+from fixedpoints.arguments import System, coordinates, rule_and_numbers
 from fixedpoints.near.balls import (
     BITS,
     FLOAT_ERROR,
@@ -38,10 +39,9 @@ from fixedpoints.near.balls import (
 from fixedpoints.near.jets import Jet, NotSmoothError, UndefinedHereError, constant, expand, variable
 from fixedpoints.near.refinement import iterated, newton_step, shortest_step
 from fixedpoints.points import NotAFixedPointError
-from odesys.system import MapSystem, ODESystem, by_name
 from symbolic.field import IteratedMap, VectorField
 
-__all__ = ["REACH", "Local", "Located", "located", "rule_and_numbers"]
+__all__ = ["REACH", "Local", "Located", "located"]
 
 #: How far the floats of a point may lie from the fixed point: relative to its largest coordinate, and in the
 #: units of the state for points at the origin.
@@ -138,53 +138,8 @@ class Located:
         return _loosened(self.nominal, SLACK) if self.has_floats else self.nominal
 
 
-def rule_and_numbers(
-    system: ODESystem | MapSystem | VectorField | IteratedMap,
-) -> tuple[VectorField | IteratedMap, dict[sp.Symbol, float]]:
-    """The rule and a number for each parameter; none for a bare rule.
-
-    Raises:
-        TypeError: it is none of the four kinds.
-        ValueError: it depends on time.
-    """
-    if isinstance(system, ODESystem):
-        rule = system.field
-    elif isinstance(system, MapSystem):
-        rule = system.map
-    elif isinstance(system, (VectorField, IteratedMap)):
-        rule = system
-    else:
-        raise TypeError(
-            f"Fixed points are those of an ODESystem, a MapSystem, a VectorField or an IteratedMap; "
-            f"got {type(system).__name__}."
-        )
-    if rule.time is not None and any(f.has(rule.time) for f in rule.rhs):
-        raise ValueError(
-            f"A fixed point needs an autonomous rule; this one depends on {rule.time}. "
-            f"Make {rule.time} a state, or a parameter with a number."
-        )
-    args = () if system is rule else system.args
-    return rule, dict(zip(rule.parameters, args, strict=False))
-
-
-def coordinates(rule: VectorField | IteratedMap, point: Mapping) -> list:
-    """One value for each state, in order.
-
-    Raises:
-        TypeError: the point is no mapping. ValueError: a state is unknown, missing or given twice.
-    """
-    given = by_name(rule.state, point, "state")
-    missing = [name for name in rule.names if name not in given]
-    if missing:
-        raise ValueError(
-            f"No coordinate for the states {missing}; got {sorted(given)}. "
-            f"Give one for each of {list(rule.names)}."
-        )
-    return [given[name] for name in rule.names]
-
-
 def located(
-    system: ODESystem | MapSystem | VectorField | IteratedMap,
+    system: System,
     point: Mapping,
     enclosure: Mapping[str, tuple[sp.Rational, sp.Rational]] | None = None,
 ) -> Located:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
+from fixedpoints.arguments import interval_ends
 from fixedpoints.points import FixedPoint, FixedPoints
 from odesys.iteration import iterate
 from odesys.lambdify import compile_field
@@ -76,7 +76,7 @@ def cobweb(
     x = _state(system)
     begin = start if isinstance(start, Mapping) else {x.name: start}
     orbit = iterate(system, begin, steps)[x.name].values
-    low, high = _range(orbit) if interval is None else _checked(interval)
+    low, high = _range(orbit) if interval is None else interval_ends(interval)
     grid = np.linspace(low, high, _NODES)
     image = np.array(compile_field(system).rhs(0.0, grid[None, :], system.args)[0])
     image[~np.isfinite(image)] = np.nan
@@ -106,13 +106,6 @@ def _range(orbit: np.ndarray) -> tuple[float, float]:
     low, high = float(orbit.min()), float(orbit.max())
     margin = _MARGIN * (high - low) or max(abs(low), 1.0)
     return low - margin, high + margin
-
-
-def _checked(interval: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(end) for end in interval)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"`interval` must be finite and increasing, (low, high); got {interval}.")
-    return low, high
 
 
 def _find(system: MapSystem, x: sp.Symbol, low: float, high: float) -> FixedPoints:

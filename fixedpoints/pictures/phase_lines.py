@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 
+from fixedpoints.arguments import interval_ends
 from fixedpoints.boxes.equations import velocity
 from fixedpoints.near.one_state import marks, point_on_line
 from fixedpoints.pictures.curves import readable, roots_between
@@ -85,7 +85,7 @@ def phase_line(
             in the interval, or an interval that is not finite and increasing.
     """
     f, x = _rule(system)
-    low, high = _interval(interval)
+    low, high = interval_ends(interval)
     grid = np.linspace(low, high, _NODES)
     poles = _poles(f, x, low, high)
     curve = _curve(system, grid, poles)
@@ -118,13 +118,6 @@ def _rule(system: ODESystem) -> tuple[sp.Expr, sp.Symbol]:
             f"d{x}/dt is zero for every {x}: all points are fixed, and there is no line to draw."
         )
     return f, x
-
-
-def _interval(interval: tuple[float, float]) -> tuple[float, float]:
-    low, high = (float(end) for end in interval)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"`interval` must be finite and increasing, (low, high); got {interval}.")
-    return low, high
 
 
 def _poles(f: sp.Expr, x: sp.Symbol, low: float, high: float) -> tuple[float, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import sympy as sp
 
-from odesys.system import by_name
+from fixedpoints.arguments import box_sides
 
 __all__ = ["Window", "window"]
 
@@ -65,22 +64,5 @@ def window(state: Sequence[sp.Symbol], box: Mapping[str | sp.Symbol, tuple[float
         TypeError: the box is no mapping, or the bounds of a state are not two numbers.
         ValueError: a state is unknown, missing or given twice, or its bounds are not finite and increasing.
     """
-    given = by_name(state, box, "state")
-    missing = [x.name for x in state if x.name not in given]
-    if missing:
-        raise ValueError(
-            f"The box has no bounds for {missing}; it has some for {sorted(given)}. "
-            f"Give (low, high) for each of {[x.name for x in state]}."
-        )
-    pairs = [_bounds(given[x.name], x.name) for x in state]
-    return Window(tuple(state), tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
-
-
-def _bounds(given: object, name: str) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in given)  # type: ignore
-    except (TypeError, ValueError):
-        raise TypeError(f"The bounds of {name} must be two numbers, (low, high); got {given!r}.") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"The bounds of {name} must be finite with low < high; got {given}.")
-    return low, high
+    sides = box_sides(state, box)
+    return Window(tuple(state), tuple(low for low, _ in sides), tuple(high for _, high in sides))

@@ -328,9 +328,9 @@ def test_parameters_that_algebra_cannot_keep_are_refused():
         (
             {"x": (1, 0), "y": (0, 1)},
             ValueError,
-            r"side of x in `box` must be increasing, \(low, high\); got \(1, 0\)",
+            r"side of x in `box` must be finite and increasing, \(low, high\); got \(1, 0\)",
         ),
-        ({"x": (1, 1), "y": (0, 1)}, ValueError, "side of x in `box` must be increasing"),
+        ({"x": (1, 1), "y": (0, 1)}, ValueError, "side of x in `box` must be finite and increasing"),
         ({"x": (0, 1)}, ValueError, r"`box` lacks the states \['y'\]; it has \['x'\]"),
         (
             {"x": (0, 1), "y": (0, 1), "z": (0, 1)},

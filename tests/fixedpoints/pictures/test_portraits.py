@@ -170,8 +170,8 @@ def test_draws_into_given_axes():
         (VectorField((x, y, t), (x, y, t)), BOX, r"has two states; this system has 3: \['x', 'y', 't'\]"),
         (VectorField((x, y), (t * x, y), time=t), BOX, "autonomous field; this one depends on t"),
         (VectorField((x, y), (0, 0)), BOX, "is zero everywhere"),
-        (VectorField((x, y), (x, y)), {"x": (-1, 1)}, r"no bounds for \['y'\]"),
-        (VectorField((x, y), (x, y)), {"x": (1, -1), "y": (-1, 1)}, "finite with low < high"),
+        (VectorField((x, y), (x, y)), {"x": (-1, 1)}, r"`box` lacks the states \['y'\]"),
+        (VectorField((x, y), (x, y)), {"x": (1, -1), "y": (-1, 1)}, "finite and increasing"),
         (VectorField((x, y), (sp.log(-1 - x**2), y)), BOX, "not a finite number anywhere in the box"),
     ],
 )

@@ -22,15 +22,15 @@ def test_unit_coordinates_go_there_and_back():
 @pytest.mark.parametrize(
     ("box", "error", "message"),
     [
-        ({"x": (0, 1)}, ValueError, r"no bounds for \['y'\]"),
-        ({"x": (0, 1), "y": (1, 1)}, ValueError, "bounds of y must be finite with low < high; got"),
-        ({"x": (0, 1), "y": (2, 1)}, ValueError, "bounds of y must be finite with low < high; got"),
-        ({"x": (0, math.inf), "y": (0, 1)}, ValueError, "bounds of x must be finite"),
-        ({"x": (0, math.nan), "y": (0, 1)}, ValueError, "bounds of x must be finite"),
+        ({"x": (0, 1)}, ValueError, r"`box` lacks the states \['y'\]"),
+        ({"x": (0, 1), "y": (1, 1)}, ValueError, "side of y in `box` must be finite and increasing"),
+        ({"x": (0, 1), "y": (2, 1)}, ValueError, "side of y in `box` must be finite and increasing"),
+        ({"x": (0, math.inf), "y": (0, 1)}, ValueError, "side of x in `box` must be finite"),
+        ({"x": (0, math.nan), "y": (0, 1)}, ValueError, "side of x in `box` must be finite"),
         ({"x": (0, 1), "z": (0, 1)}, ValueError, "No state is called 'z'"),
-        ({"x": (0, 1), "y": 3}, TypeError, "bounds of y must be two numbers"),
-        ({"x": (0, 1), "y": (1, 2, 3)}, TypeError, "bounds of y must be two numbers"),
-        ([(0, 1), (0, 1)], TypeError, "must be a mapping"),
+        ({"x": (0, 1), "y": 3}, TypeError, "side of y in `box` must be two numbers"),
+        ({"x": (0, 1), "y": (1, 2, 3)}, TypeError, "side of y in `box` must be two numbers"),
+        ([(0, 1), (0, 1)], TypeError, "`box` must map each state to"),
     ],
 )
 def test_refuses(box, error, message):
