@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -35,6 +35,38 @@ DEFAULT_SEED = 10
 INTERRUPTED = 130
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+# Arguments and options that commands share: an alias where all say the same, a function where each has its own word.
+Dim = Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")]
+Context = Annotated[int | None, typer.Option(help="N, the number of context pairs; 31 by default.")]
+Heads = Annotated[int | None, typer.Option(help="H, the number of heads; by default 8 merged, 5 separate.")]
+Rank = Annotated[
+    int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
+]
+
+
+def _model(which: str) -> Any:
+    return typer.Argument(metavar="MODEL", help=which)
+
+
+def _eigenvalues(what: str) -> Any:
+    return typer.Option(metavar="L1,L2,...", help=f"{what}; by default like D, ..., 1, trace 1.")
+
+
+def _case(which: str) -> Any:
+    return typer.Option("--case", help=f"Which data (softmax){which}.")
+
+
+def _out(what: str) -> Any:
+    return typer.Option("-o", "--out", help=what)
+
+
+def _force(what: str) -> Any:
+    return typer.Option("--force", help=f"Overwrite {what}.")
+
+
+def _json(what: str) -> Any:
+    return typer.Option("--json", help=f"Print the {what} as one JSON object.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,7 +127,7 @@ def check(
     out: Annotated[Path, typer.Option(help="The report folder; an earlier report in it is replaced.")] = (
         DEFAULT_FOLDER
     ),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the verdicts as one JSON object.")] = False,
+    as_json: Annotated[bool, _json("verdicts")] = False,
 ) -> int:
     """Derive, integrate, train, compare: a table of verdicts, and a report with figures and data."""
     chosen = tuple(dict.fromkeys(study or studies.names()))
@@ -158,31 +190,15 @@ def _draw(
 
 @app.command("fixed-points")
 def fixed_points(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="merged, separate, softmax, or a textbook system such as lorenz."
-        ),
-    ],
-    dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")] = None,
-    context: Annotated[
-        int | None, typer.Option(help="N, the number of context pairs; 31 by default.")
-    ] = None,
-    heads: Annotated[
-        int | None, typer.Option(help="H, the number of heads; by default 8 merged, 5 separate.")
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
-    ] = None,
-    eigenvalues: Annotated[
-        str | None,
-        typer.Option(
-            metavar="L1,L2,...", help="Of the covariance, falling; by default like D, ..., 1, trace 1."
-        ),
-    ] = None,
-    case: Annotated[str | None, typer.Option(help="Which data (softmax), such as two-minima.")] = None,
+    model: Annotated[str, _model("merged, separate, softmax, or a textbook system such as lorenz.")],
+    dim: Dim = None,
+    context: Context = None,
+    heads: Heads = None,
+    rank: Rank = None,
+    eigenvalues: Annotated[str | None, _eigenvalues("Of the covariance, falling")] = None,
+    case: Annotated[str | None, _case(", such as two-minima")] = None,
     limit: Annotated[int, typer.Option(min=1, help="The most points to show.")] = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")] = False,
+    as_json: Annotated[bool, _json("answer")] = False,
 ) -> int:
     """Where a model stops, what it does there, and how sure it is that nothing is missing."""
     from odesys.commands.fixed_points import Options, answer
@@ -203,21 +219,12 @@ def fixed_points(
 
 @app.command()
 def simulate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="merged or separate.")],
-    dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 4 by default.")] = None,
-    context: Annotated[
-        int | None, typer.Option(help="N, the number of context pairs; 31 by default.")
-    ] = None,
-    heads: Annotated[
-        int | None, typer.Option(help="H, the number of heads; by default 8 merged, 5 separate.")
-    ] = None,
-    rank: Annotated[
-        int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
-    ] = None,
-    eigenvalues: Annotated[
-        str | None,
-        typer.Option(metavar="L1,L2,...", help="Of the covariance; by default like D, ..., 1, trace 1."),
-    ] = None,
+    model: Annotated[str, _model("merged or separate.")],
+    dim: Dim = None,
+    context: Context = None,
+    heads: Heads = None,
+    rank: Rank = None,
+    eigenvalues: Annotated[str | None, _eigenvalues("Of the covariance")] = None,
     sequences: Annotated[
         int | None, typer.Option(help="P, the sequences of the data; by default 5000 merged, 80000 separate.")
     ] = None,
@@ -239,8 +246,8 @@ def simulate(
     plain: Annotated[
         bool, typer.Option("--plain", help="Data as drawn: not centred, not whitened, covariance diagonal.")
     ] = False,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="NetCDF file for the run.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite that file.")] = False,
+    out: Annotated[Path | None, _out("NetCDF file for the run.")] = None,
+    force: Annotated[bool, _force("that file")] = False,
 ) -> int:
     """Train a real network by gradient descent; one JSON object says how it went, -o keeps the whole run."""
     from odesys.commands.simulate import Options
@@ -260,21 +267,13 @@ def simulate(
 
 @app.command()
 def portrait(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="merged, separate, softmax, or a textbook system such as van-der-pol."
-        ),
-    ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The picture, a PNG.")],
-    case: Annotated[
-        str | None,
-        typer.Option(help="Which data (softmax): two-minima, three-points, three-points-rescaled."),
-    ] = None,
+    model: Annotated[str, _model("merged, separate, softmax, or a textbook system such as van-der-pol.")],
+    out: Annotated[Path, _out("The picture, a PNG.")],
+    case: Annotated[str | None, _case(": two-minima, three-points, three-points-rescaled")] = None,
     box: Annotated[
         str | None, typer.Option(metavar="X=LOW:HIGH,...", help="Where to look (textbook systems).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the picture.")] = False,
+    force: Annotated[bool, _force("the picture")] = False,
 ) -> int:
     """Draw the phase portrait of a model: fixed points, nullclines, separatrices, streamlines."""
     from odesys.commands.portrait import draw
