@@ -88,12 +88,9 @@ def figure_3b(training: Training) -> Picture:
             linewidth=2.2,
             label=f"head {head}",
         )
-    shared = []
-    for mode in range(1, len(plateau_steps(training)) + 2):
-        head, share = learner(training, mode)
-        if share < ALONE:
-            shared.append(str(mode))
-            continue
+    alone, shared = _learned(training)
+    for mode in alone:
+        head, _ = learner(training, mode)
         course, shift = shifted_course(training, mode)
         axes.plot(
             steps,
@@ -104,7 +101,7 @@ def figure_3b(training: Training) -> Picture:
             zorder=4,
             label=f"scalar ODE of mode {mode}, shifted by {shift:.0f} tau (head {head})",
         )
-    rest = f" Modes {', '.join(shared)} are shared by heads, and have no such course." if shared else ""
+    rest = f" Modes {_listed(shared)} are shared by heads, and have no such course." if shared else ""
     axes.set(
         xlabel="steps of gradient descent",
         ylabel="|v_i|, in the normalisation of the theory",
@@ -122,8 +119,19 @@ def figure_3b(training: Training) -> Picture:
     )
 
 
+def _learned(training: Training) -> tuple[list[int], list[int]]:
+    """The modes that a run has learned: those that one head learned alone, and those that heads share."""
+    modes = range(1, len(plateau_steps(training)) + 2)
+    alone = [mode for mode in modes if learner(training, mode)[1] >= ALONE]
+    return alone, [mode for mode in modes if mode not in alone]
+
+
+def _listed(modes: Sequence[int]) -> str:
+    return ", ".join(map(str, modes))
+
+
 def figure_3c(training: Training) -> Picture:
-    """Fig. 3c: at each plateau, v_i and the diagonal of K_i^T Q_i in the eigenbasis, over v_*^2."""
+    """Fig. 3c: at each plateau, the diagonal of sign(v_i) K_i^T Q_i in the eigenbasis."""
     from matplotlib.figure import Figure
 
     steps = plateau_steps(training) | {len(plateau_steps(training)) + 1: int(training.run["step"][-1])}
@@ -138,13 +146,16 @@ def figure_3c(training: Training) -> Picture:
         panel.set_xticks(range(training.dim), [f"e_{d}" for d in range(1, training.dim + 1)])
         panel.set_yticks(range(training.heads), [f"head {i}" for i in range(1, training.heads + 1)])
     figure.colorbar(image, ax=list(panels), label="sign(v_i) (K_i^T Q_i)_dd")
+    _, shared = _learned(training)
+    rest = f" Here modes {_listed(shared)} are shared." if shared else ""
     return Picture(
         "separate-3c",
         figure,
         "What the heads attend to at each plateau: the diagonal of sign(v_i) K_i^T Q_i in the eigenbasis of the "
-        "covariance, after Fig. 3c of arXiv:2501.16265. One head learns one eigenvector at a time.",
-        "A row of heat maps, heads by eigenvectors: each later map has one more coloured cell, in another row and "
-        "column.",
+        "covariance, after Fig. 3c of arXiv:2501.16265. One eigenvector is learned at a time, by a head of its own "
+        f"unless heads are nearly tied: these share it.{rest}",
+        "A row of heat maps, heads by eigenvectors: each later map has one more coloured column, with a single "
+        "coloured cell, or with several where heads share the eigenvector.",
     )
 
 
