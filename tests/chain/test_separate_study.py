@@ -1,29 +1,12 @@
 """The study that `odesys check separate` runs, as a whole: every check holds, every planted fault is caught."""
 
-from functools import cache
-
-import pytest
-
-from odesys import studies
+import numpy as np
+from study_suite import StudySuite
 
 
-@cache
-def result(seed):
-    return studies.run("separate", "quick", seed, lambda _: None)
-
-
-@pytest.fixture
-def quick():
-    return result(10)
-
-
-def test_every_check_passes(quick):
-    assert [check.name for check in quick.checks if not check.passed] == []
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
+class TestSeparate(StudySuite):
+    name = "separate"
+    faults = (
         "the paper's (C3) as necessary",
         "two heads on one eigenvector as independent",
         "index of the structured weights for others of the same M",
@@ -31,25 +14,8 @@ def test_every_check_passes(quick):
         "t = tau/(lambda_1^2 max |v_i(0)|)",
         "comparing rows of K where only K^T Q has a meaning",
         "clock without the authors' factor N^{2/3}",
-    ],
-)
-def test_the_planted_faults_are_all_there_and_caught(quick, fault):
-    (control,) = [check for check in quick.checks if check.name == f"control: {fault}"]
-    assert control.planted
-    assert control.passed
-
-
-def test_every_room_is_checked(quick):
-    kinds = {check.name.split(":")[0] for check in quick.checks}
-    assert kinds == {"derive", "flow", "closed-form", "fixed-points", "descent", "control"}
-
-
-def test_every_check_says_where_its_number_comes_from_and_why_its_tolerance(quick):
-    assert [check.name for check in quick.checks if not (check.source and check.reason)] == []
-
-
-def test_pictures_and_data(quick):
-    assert [picture.name for picture in quick.figures] == [
+    )
+    figures = (
         "separate-3a",
         "separate-3b",
         "separate-3c",
@@ -57,17 +23,16 @@ def test_pictures_and_data(quick):
         "separate-two-heads",
         "separate-merged-plane",
         "separate-small-starts",
-    ]
-    assert set(quick.data) == {"separate-training"}
+    )
+    data = frozenset({"separate-training"})
+    slow_runs = (("quick", 0), ("quick", 1), ("quick", 2), ("full", 10))
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_other_seeds(seed):
-    assert [check.name for check in result(seed).checks if not check.passed] == []
-
-
-@pytest.mark.slow
-def test_paper_size():
-    full = studies.run("separate", "full", 10, lambda _: None)
-    assert [check.name for check in full.checks if not check.passed] == []
+    def test_the_captions_name_the_modes_that_heads_share(self, quick):
+        # The diagonal of v_i K_i^T Q_i at the end, heads by modes: a head has a part if it has a tenth of its mode.
+        last = quick.data["separate-training"].isel(step=-1)
+        parts = np.abs(np.einsum("h,hdd->hd", last["v"].values, last["KQ"].values))
+        heads = (parts > 0.1 * parts.sum(axis=0)).sum(axis=0)
+        assert heads.tolist() == [1, 1, 2, 2]
+        captions = {picture.name: picture.caption for picture in quick.figures}
+        assert "Modes 3, 4 are shared by heads" in captions["separate-3b"]
+        assert "Here modes 3, 4 are shared" in captions["separate-3c"]

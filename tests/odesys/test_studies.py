@@ -1,4 +1,4 @@
-"""The registry of studies, and the logistic one from its loss to its verdicts."""
+"""The registry of studies: found by their files, their results added up, their checks named after them."""
 
 from types import SimpleNamespace
 
@@ -10,11 +10,6 @@ from odesys.check import Check
 
 def silent(text):
     assert text
-
-
-@pytest.fixture(scope="module")
-def logistic():
-    return studies.run("logistic", "quick", 0, silent)
 
 
 def test_a_study_is_found_by_its_file():
@@ -48,33 +43,3 @@ def test_checks_bear_the_name_of_their_study(monkeypatch):
     result = studies.StudyResult([Check("flow: a", 0, 0, 0), Check("flow: b", 0, 0, 0, study="other")])
     monkeypatch.setattr(studies, "load", lambda name: SimpleNamespace(run=lambda *given: result))
     assert [check.study for check in studies.run("one", "quick", 0, silent).checks] == ["one", "other"]
-
-
-def test_the_logistic_study_holds_in_every_room(logistic):
-    failed = [check.name for check in logistic.checks if not check.passed]
-    assert failed == []
-    kinds = {check.name.partition(":")[0] for check in logistic.checks}
-    assert kinds == {"derive", "closed-form", "flow", "descent", "control"}
-    assert all(check.reason for check in logistic.checks)
-
-
-def test_its_faults_are_caught_by_a_wide_margin(logistic):
-    # 27.6 (1 - 1/1.01) = 0.274, and a tenth of ln 9 at the slope 1/4, against tolerances of 1e-8 and 0.02.
-    faults = {check.name: abs(check.measured - check.expected) for check in logistic.checks if check.planted}
-    assert faults["control: rate 1.01 instead of 1"] == pytest.approx(0.27357, abs=1e-4)
-    assert faults["control: clock 10 % too fast"] > 0.05
-    assert faults["control: absolute tolerance 1e-6 for a start of 1e-12"] > 0.1
-
-
-def test_it_would_fail_if_the_half_time_were_another(monkeypatch, logistic):
-    from odesys.studies import logistic as module
-
-    monkeypatch.setattr(module, "HALF_TIME", 27.6310212)
-    assert not module.half_time("flow: half time", logistic.data["logistic-DOP853"]).passed
-
-
-def test_it_brings_pictures_and_their_data(logistic):
-    assert [picture.name for picture in logistic.figures] == ["logistic", "logistic-order"]
-    assert {"logistic-closed-form", "logistic-descent"} <= set(logistic.data)
-    for dataset in logistic.data.values():
-        assert dataset.sizes
