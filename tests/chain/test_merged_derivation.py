@@ -156,7 +156,10 @@ class TestLossAndFlow:
     def test_conserved_matrix(self, model):
         (v1, v2), (U1, U2) = model.v, model.U
         found = {sp.expand(integral.expression) for integral in model.conserved}
-        inner = lambda A, B: sum(p * q for p, q in zip(A, B, strict=True))  # noqa: E731
+
+        def inner(A, B):
+            return sum(p * q for p, q in zip(A, B, strict=True))
+
         assert found == {
             sp.expand(inner(U1, U1) - v1**2),
             sp.expand(inner(U1, U2) - v1 * v2),

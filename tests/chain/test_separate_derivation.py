@@ -165,7 +165,10 @@ class TestConserved:
     def test_matrix_of_rank_two(self):
         here = model(2, 1, 2)
         (x,), (K,), (Q,) = here.v, here.K, here.Q
-        dot = lambda A, r, s: sum(A[r, d] * A[s, d] for d in range(2))  # noqa: E731
+
+        def dot(A, r, s):
+            return sum(A[r, d] * A[s, d] for d in range(2))
+
         expected = {x**2 - dot(K, 0, 0) - dot(K, 1, 1)}
         expected |= {dot(K, r, s) - dot(Q, r, s) for r, s in ((0, 0), (0, 1), (1, 1))}
         found = [integral.expression for integral in here.conserved]

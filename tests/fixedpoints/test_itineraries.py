@@ -102,8 +102,11 @@ def test_a_line_of_fixed_points_is_a_place():
     assert saddle.verdict.startswith("passage")
     # x = y: the distance from (0, 0) to the hyperbola is sqrt 2; a fifth of it is the radius of both.
     assert found.radii == pytest.approx([np.sqrt(2) / 5] * 2)
+
     # u' = u (1 - u^2) leaves u = 1/5 when log(u / sqrt(1 - u^2)) has grown by t.
-    level = lambda u: np.log(u / np.sqrt(1 - u**2))  # noqa: E731
+    def level(u):
+        return np.log(u / np.sqrt(1 - u**2))
+
     assert saddle.left == pytest.approx(level(0.2) - level(1e-3), abs=0.01)
     assert minima.entered == pytest.approx(level(0.8) - level(1e-3), abs=0.01)
     assert isinstance(minima.place, Component)

@@ -34,8 +34,8 @@ def checks() -> list[Check]:
     library = partial(_autodiff, jax.nn.softmax)
     unshifted = partial(_autodiff, lambda z: jnp.exp(z) / jnp.sum(jnp.exp(z)))
     return [
-        _named(written, "the definition, autodiff"),
-        _named(compiled, "the derived flow, compiled"),
+        replace(written, name=f"{written.name}: the definition, autodiff"),
+        replace(compiled, name=f"{compiled.name}: the derived flow, compiled"),
         control(_saturated, library, name="autodiff of a library softmax, not centred", true=written),
         control(
             _saturated,
@@ -45,10 +45,6 @@ def checks() -> list[Check]:
         ),
         *_matrix(),
     ]
-
-
-def _named(check: Check, what: str) -> Check:
-    return replace(check, name=f"{check.name}: {what}")
 
 
 def _saturated(gradient) -> Check:
@@ -72,9 +68,10 @@ def _saturated(gradient) -> Check:
 
 
 def _autodiff(softmax, x: float) -> float:
+    def loss(s: jax.Array) -> jax.Array:
+        return jnp.sum((softmax(jnp.array([1.0, 2.0]) * s) - jnp.array([0.25, 0.75])) ** 2) / 2
+
     with jax.enable_x64(True):
-        target = jnp.array([0.25, 0.75])
-        loss = lambda s: jnp.sum((softmax(jnp.array([1.0, 2.0]) * s) - target) ** 2) / 2  # noqa: E731
         return float(jax.grad(loss)(jnp.float64(x)))
 
 

@@ -66,11 +66,7 @@ def _against_flow(what: str, flow, judged, start: np.ndarray, loss: sp.Expr) -> 
         reason="the next order, eta times the largest curvature",
         source="Euler's method is of order one",
     )
-    return [_renamed(last, f"descent: loss, {what}"), order]
-
-
-def _renamed(check: Check, name: str) -> Check:
-    return replace(check, name=name)
+    return [replace(last, name=f"descent: loss, {what}"), order]
 
 
 def _map() -> Check:
