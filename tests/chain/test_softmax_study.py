@@ -15,6 +15,12 @@ class TestSoftmax(StudySuite):
         "autodiff of a library softmax, not centred",
         "unshifted softmax, wrong already at x = 400",
         "column-major blocks",
+        "constants that are a tenth too small",
+        "kappa of the simplex for every |b| <= 1",
+        "kappa's smallest eigenvalue for its largest",
+        "kappa at the other stationary point",
+        "M growing with n as published",
+        "M growing with exp(R^2) as published",
     )
     figures = (
         "softmax-three-points",
@@ -23,6 +29,6 @@ class TestSoftmax(StudySuite):
         "softmax-orbits",
         "softmax-bounds",
     )
-    data = frozenset({"softmax-orbits"})
+    data = frozenset({"softmax-orbits", "softmax-bounds"})
     # Both scales are the same.
     slow_runs = (("quick", 0),)

@@ -1,8 +1,8 @@
 """Softmax regression, vector and matrix, normalized and rescaled: from the losses to a verdict by descent.
 
 Reading order: `setting` (the problems), `derivation` (SymPy), `flow` (integrators and closed forms), `equilibria`
-(fixed points and infinity), `maps` (large steps), `numerics` (gradients in float64), `training` (the judge), `bounds`,
-`pictures`.
+(fixed points and infinity), `maps` (large steps), `numerics` (gradients in float64), `training` (the judge), `search`
+and `bounds`, `pictures`.
 
 Sources: Li et al., arXiv:2304.13276; Gao, Song, Yin, arXiv:2305.00660; Gao, Song, Xie, arXiv:2307.02419.
 """
@@ -58,7 +58,8 @@ def run(scale: Scale, seed: int, announce: Announce) -> StudyResult:
         pictures.orbits(),
         pictures.bounds_table(bounds.rows(seed)),
     ]
-    return StudyResult(checks, figures, {"softmax-orbits": maps.diagram()})
+    data = {"softmax-orbits": maps.diagram(), "softmax-bounds": bounds.dataset(bounds.rows(seed))}
+    return StudyResult(checks, figures, data)
 
 
 def _still(name: str):
@@ -73,9 +74,20 @@ def _still(name: str):
     return draw
 
 
+def _bounds(scale: Scale, seed: int, announce: Announce) -> tuple[Picture, Mapping[str, Dataset]]:
+    """The figure of the bounds, with all sizes as its data."""
+    from odesys.studies.softmax import bounds, pictures
+
+    del scale
+    announce("searching for the largest Lipschitz ratios")
+    rows = bounds.rows(seed)
+    return pictures.bounds_table(rows), {"softmax-bounds": bounds.dataset(rows)}
+
+
 FIGURES = {
     "three-points": _still("three_points"),
     "rescaled": _still("rescaled"),
     "two-minima": _still("two_minima"),
     "orbits": _still("orbits"),
+    "bounds": _bounds,
 }

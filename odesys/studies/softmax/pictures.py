@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from odesys.report import Picture
 from odesys.studies.softmax.maps import diagram
 from odesys.studies.softmax.setting import CASES
 from odesys.system import ODESystem
+from symbolic.lipschitz import Cited, Known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,14 +36,25 @@ def three_points() -> Picture:
 
 
 def rescaled() -> Picture:
-    """The same data with the rescaled loss: no fixed point."""
-    line = phase_line(ODESystem(CASES["three-points"].derived("rescaled").flow), (-1.5, 0.4))
+    """Two phase lines of the rescaled loss: with a minimum beside the escape, and with no fixed point at all."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    phase_line(ODESystem(CASES["closed-form"].derived("rescaled").flow), (-2.5, 0.2), left)
+    left.set_title("A = (1, 2), b = (1/2, 1/2)", fontsize="medium")
+    phase_line(ODESystem(CASES["three-points"].derived("rescaled").flow), (-3.0, 0.4), right)
+    right.set_yscale("symlog", linthresh=1e-7)
+    right.set_ylim(-1e3, 1e-6)
+    right.set_title("A = (0, 4, 5), b = (1/3, 0, 2/3), logarithmic", fontsize="medium")
     return Picture(
         "softmax-rescaled",
-        line.axes.figure,
-        "The same data with the rescaled loss: no fixed point at all. The flow goes to minus infinity, where the loss "
-        "tends to 4/9 and not to zero.",
-        "The velocity of x over x, negative everywhere and tending to zero on the left.",
+        figure,
+        "The rescaled loss. Left: a minimum, and an unstable point beyond which the flow goes to minus infinity, where "
+        "the loss tends to zero though f does not tend to b. Right: the data of the three fixed points of the "
+        "normalized loss; here there is none, and the flow goes to minus infinity, where the loss tends to 4/9.",
+        "Left: the velocity of x over x with an open circle left of a filled one, negative left of both. Right: the "
+        "velocity on a logarithmic axis, negative everywhere and smaller by decades towards the left.",
     )
 
 
@@ -71,30 +84,44 @@ def orbits() -> Picture:
     )
 
 
-def bounds_table(rows: Sequence[Row]) -> Picture:
-    """The largest ratios found, the sharp constants and the published ones, quantity by quantity, at one size."""
-    size = rows[-1].size
+#: How a constant is drawn: open where it is an upper limit, with its corner towards what it bounds.
+_STYLES: dict[Enum | str, tuple[str, str, str, str]] = {
+    "found": ("o", COLOURS[0], "full", "found by the search"),
+    Known.SHARP: ("s", COLOURS[2], "none", "best here: attained, or approached"),
+    Known.PAIR: ("s", COLOURS[2], "none", "best here: attained, or approached"),
+    Known.TWO_ROWS: ("D", COLOURS[2], "none", "best here: proven for n = 2, a numerical optimum beyond"),
+    Known.LOOSE: ("<", COLOURS[2], "none", "best here: proven, can be improved"),
+    Cited.READ: ("^", COLOURS[1], "full", "published: M as read"),
+    Cited.RECALLED: ("^", COLOURS[1], "none", "in the papers' manner: recalled, not verified"),
+}
+
+
+def bounds_table(rows: Sequence[Row], size: tuple[int, int, float] = (4, 2, 2.0)) -> Picture:
+    """The largest ratios found, the best constants known and the published ones, row by row, at one size."""
     some = [row for row in rows if row.size == size]
-    axes, at = new_axes(7.6, 0.6 + 0.3 * len(some)), np.arange(len(some))
-    styles = (("found", "o", COLOURS[0]), ("sharp", "s", COLOURS[2]), ("published", "^", COLOURS[1]))
-    for name, marker, colour in styles:
-        axes.semilogx(
-            [getattr(row, name) for row in some],
-            at,
-            linestyle="none",
-            marker=marker,
-            color=colour,
-            markerfacecolor="none" if name == "sharp" else colour,
-            label=name,
-        )
-    axes.set_yticks(at, [row.name for row in some])
+    axes = new_axes(8.0, 1.6 + 0.25 * len(some))
+    for at, row in enumerate(some):
+        values = {"found": row.found, row.bound.known: row.best, row.bound.cited: row.published}
+        for kind, value in values.items():
+            if np.isfinite(value):
+                marker, colour, fill, _ = _STYLES[kind]
+                # The dot lies inside the open mark where both agree.
+                width = 4 if kind == "found" else 8
+                axes.plot(value, at, marker, color=colour, fillstyle=fill, markersize=width)
+    for marker, colour, fill, label in dict.fromkeys(_STYLES.values()):
+        axes.plot([], [], marker, color=colour, fillstyle=fill, label=label)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(some)), [row.name for row in some], fontsize="small")
+    axes.margins(y=0.015)
     axes.invert_yaxis()
-    axes.set(xlabel=f"Lipschitz constant, n = {size[0]}, d = {size[1]}, R = {size[2]:g}")
-    axes.legend(frameon=False)
+    n, d, R = size
+    axes.set(xlabel=f"Lipschitz constant, n = {n}, d = {d}, R = {R:g}, $\\beta = e^{{-R^2}}$, |b| = 1")
+    axes.figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
     return Picture(
         "softmax-bounds",
         axes.figure,
         "How fast the pieces of softmax regression can move for |A| <= R, |x| <= R: the largest ratio that a search "
-        "found, the sharp constant, and the published one where there is one, up to M = n^1.5 exp(10 R^2).",
-        "Rows of markers on a logarithmic axis: found and sharp close together, published many decades to the right.",
+        "found, the best constant known here and how well it is known, and the published one where there is one, up "
+        "to M = n^1.5 exp(10 R^2).",
+        "Rows of markers on a logarithmic axis: found and best close together, published many decades to the right.",
     )
