@@ -141,7 +141,7 @@ _MOVES = {
 _LETTERS = {"gradient": "grad L", "Hessian": "H", "rescaled residual": "r", "rescaled gradient": "grad Lr"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Bounds, row by row: iterate over it, index it by number or by name, print it, or show it in a notebook."""
 
@@ -166,6 +166,8 @@ class Table:
         widths = [min(max(map(len, column)), _WIDEST) for column in zip(*lines, strict=True)]
         padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
         return "\n".join(padded)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         def line(cells, tag):

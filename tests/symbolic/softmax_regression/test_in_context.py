@@ -100,3 +100,44 @@ def test_refuses_hyperbolic_activations():
     model = vector.model(n=2, d=1, loss="rescaled", activation="cosh")
     with pytest.raises(ValueError, match="about u = exp; got cosh"):
         in_context.move(model, [0], [1])
+
+
+ONE, OTHER = [[1, 2], [0, 1]], [[1, 0], [2, -1]]
+
+
+@pytest.mark.parametrize("moved", ["X", "A1", "A2"])
+def test_moves_of_a_matrix_problem_have_the_residual_after_the_move_and_stay_within_the_bound(moved):
+    """|B~ - B|_F <= |A1| |A2| |X - Y|_F/2 and, for moves of the data, |X|_F in the place of the factor that moves."""
+    letters = matrix.model(n=2, d=2)
+    B = [[sp.Rational(1, 3), sp.Rational(2, 3)], [sp.Rational(3, 4), sp.Rational(1, 4)]]
+    model = letters.at(ONE, OTHER, B)
+    X, Y = sp.Matrix([[0, 1], [-1, 2]]) / 4, sp.Matrix([[1, 1], [-2, 2]]) / 4
+    step = sp.Matrix([[0, 1], [-1, 0]]) / 5
+    A1, A2 = sp.Matrix(ONE), sp.Matrix(OTHER)
+    after, then = {
+        "X": (model, Y),
+        "A1": (letters.at(A1 + step, A2, B), X),
+        "A2": (letters.at(A1, A2 + step, B), X),
+    }[moved]
+    found = in_context.move(model, X, then, after=after)
+
+    def residual(problem, weights, target):
+        Z = problem.A1 * weights * problem.A2.T
+        return sp.Matrix(2, 2, lambda i, j: sp.exp(Z[i, j]) / sum(sp.exp(z) for z in Z.row(i))) - target
+
+    gap = residual(after, then, sp.Matrix(B)) - residual(model, X, sp.Matrix(found.target))
+    assert all(abs(entry.evalf(30, maxn=100)) < 1e-25 for entry in gap)  # thirty digits, less what cancels
+    size = {
+        "X": A1.norm(2) * A2.norm(2) * (Y - X).norm(),
+        "A1": step.norm(2) * A2.norm(2) * X.norm(),
+        "A2": A1.norm(2) * step.norm(2) * X.norm(),
+    }[moved]
+    assert 0 < found.shift.evalf(20).norm() < (size / 2).evalf(20)
+
+
+def test_the_bound_is_attained_to_first_order_by_two_rows():
+    """A = (1, -1)^T/sqrt(2), x = 0: |b~ - b| = |A|/2 h (1 - h^2/6 + ...), of tanh(h/sqrt(2))/sqrt(2)."""
+    A = [[1 / sp.sqrt(2)], [-1 / sp.sqrt(2)]]
+    h = sp.Rational(1, 1000)
+    moved = in_context.move(vector.model(n=2, d=1).at(A, [1, 0]), [0], [h])
+    assert abs(moved.shift.evalf(30).norm() / (h / 2) - 1 + h**2 / 6) < 1e-12  # h^4/30
