@@ -77,10 +77,11 @@ class Condition:
     @property
     def failure(self) -> sp.Basic:
         """What is named as excluded: u itself where it must not vanish, else the relation that must not hold."""
+        # Unevaluated: a state that is declared to be positive would turn it into False.
         if self.kind in (Kind.NONNEGATIVE, Kind.SOFT):
-            return sp.StrictLessThan(self.expression, 0)
+            return sp.StrictLessThan(self.expression, 0, evaluate=False)
         if self.kind is Kind.POSITIVE:
-            return sp.LessThan(self.expression, 0)
+            return sp.LessThan(self.expression, 0, evaluate=False)
         return self.expression
 
 

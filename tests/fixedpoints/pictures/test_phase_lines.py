@@ -54,13 +54,16 @@ def test_two_roots_a_rounding_error_apart():
     assert [p.stability for p in points] == ["stable", "unstable"]
 
 
-def test_poles_are_excluded_and_nothing_is_drawn_through_them():
-    picture = line(x * (1 - x) / (2 * x + 1), (-2, 2))
+@pytest.mark.parametrize("end", [2.0, 2.3], ids=["on a node", "between nodes"])
+def test_poles_are_excluded_and_nothing_is_drawn_through_them(end):
+    picture = line(x * (1 - x) / (2 * x + 1), (-2, end))
     assert seen(picture) == [(0.0, "unstable"), (1.0, "stable")]
     assert picture.excluded == (-0.5,)
-    below, above = (picture.x[:-1] < -0.5), (picture.x[1:] > -0.5)
-    crossing = np.flatnonzero(below & above)
-    assert np.isnan(picture.velocity[crossing]).all()
+    # A curve joins neighbours that both have a value; none of these pairs holds the pole between them.
+    joined = np.isfinite(picture.velocity[:-1]) & np.isfinite(picture.velocity[1:])
+    around = (picture.x[:-1] <= -0.5) & (picture.x[1:] >= -0.5)
+    assert around.any()
+    assert not np.any(joined & around)
 
 
 def test_a_removable_pole_is_none():
@@ -84,6 +87,12 @@ def test_nothing_there_is_an_empty_line():
     picture = line(1 + x**2, (-1, 1))
     assert picture.points == ()
     assert math.isclose(picture.velocity.min(), 1.0)
+
+
+def test_a_state_that_is_declared_positive_is_masked_by_name_too():
+    n = sp.Symbol("n", positive=True)
+    picture = fixedpoints.phase_line(ODESystem(symbolic.VectorField((n,), (sp.log(n),))), (-1, 2))
+    assert [(str(gap.condition), gap.intervals) for gap in picture.masked] == [("n <= 0", ((-1.0, 0.0),))]
 
 
 def test_a_fractional_power_is_masked_where_it_is_complex():
