@@ -433,7 +433,13 @@ class TestEscape:
         here = escape.model(dim=dim, rank=rank)
         assert len(here.conserved) == 2 * rank * dim + 1
         assert here.course.proof.residual == 0
-        assert here.bend.subs(escape.theta, 0).is_nonnegative is not False
+        # f = v^2 is convex in theta: f'' = sum lam_d^4 (s+^2 e^{2 lam_d^2 theta} + s-^2 e^{-2 lam_d^2 theta}).
+        _, plus, minus = here.starts
+        expected = 0
+        for d, x in enumerate(here.attention.eigenvalues):
+            grown = sp.exp(2 * x**2 * escape.theta)
+            expected += x**4 * sum(plus[r, d] ** 2 * grown + minus[r, d] ** 2 / grown for r in range(rank))
+        assert sp.expand(here.bend - expected) == 0
 
     def test_aligned_start_waits_for_tau_over_lambda_squared_v(self):
         # k = q = v e_1: s+ = 2 v, s- = 0, f = v_0^2 e^{2 lam^2 theta}

@@ -295,9 +295,9 @@ class TestCascade:
     def test_the_largest_value_weight_alone_does_not_tell_the_time(self, drops):
         # tau/(lam_1^2 max|v_i(0)|) is off by a factor that no small start mends.
         ratios = {}
-        for case, _ in drops:
+        for case, found in drops:
             v, _, _ = start(case["eps"], case["seed"])
-            ratios.setdefault(case["eps"], []).append(1 / (0.16 * np.max(np.abs(v))) / case["flow"][0])
+            ratios.setdefault(case["eps"], []).append(1 / (0.16 * np.max(np.abs(v))) / found[0].time)
         assert all(min(values) < 0.55 for values in ratios.values())
 
     @pytest.mark.parametrize("rank", [1, 2, 4, 8])

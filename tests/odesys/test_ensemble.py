@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import sympy as sp
+import xarray as xr
 
 import odesys
 from symbolic.field import VectorField
@@ -48,6 +49,7 @@ def test_jumps_in_time_are_met_from_every_start(tmp_path):
     many = odesys.solve_ensemble(system, {"y": [0.0, 1.0]}, [0.0, 101.0], method="DOP853")
     assert many["y"][:, 1].values == pytest.approx([1 - np.exp(-1)] * 2, abs=1e-8)
     many.to_netcdf(tmp_path / "many.nc")
+    xr.testing.assert_identical(xr.load_dataset(tmp_path / "many.nc"), many)
     assert json.loads(many.attrs["parameters"]) == {}
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import sympy as sp
+import xarray as xr
 
 import odesys
 from symbolic.field import IteratedMap, VectorField
@@ -48,11 +49,12 @@ def test_provenance_and_saving(tmp_path):
     assert orbit.attrs["source"] == "May 1976"
     assert json.loads(orbit.attrs["parameters"]) == {"r": 2.0}
     orbit.to_netcdf(tmp_path / "orbit.nc")
+    xr.testing.assert_identical(xr.load_dataset(tmp_path / "orbit.nc"), orbit)
 
 
 def test_divergence_is_an_error_that_names_the_step():
     # x_1 = 2 * 2 * (1 - 2) = -4, then -40, about -3280, 2.2e7, ...: the 10th square exceeds 1e308.
-    with pytest.raises(OverflowError, match=r"leaves the finite numbers at step 1\d of 50: {'x': -inf}"):
+    with pytest.raises(OverflowError, match=r"leaves the finite numbers at step 10 of 50: {'x': -inf}"):
         odesys.iterate(odesys.MapSystem(LOGISTIC, {"r": 2}), {"x": 2}, steps=50)
 
 

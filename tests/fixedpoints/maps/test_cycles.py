@@ -272,8 +272,10 @@ def test_only_cycles_that_visit_the_box():
 
 def test_points_of_a_cycle_come_back():
     # Iterating in floats from each point of the answer returns to it, but for rounding times the multiplier.
-    for cycle in cycles(softmax(36), 3, box={"x": (-5, 5)}).cycles + cycles(HENON, 4).cycles:
-        rule = softmax(36) if len(cycle.points[0]) == 1 else HENON
+    symmetric, lopsided, mirrored = cycles(softmax(30), 2, box={"x": (-5, 5)}).cycles
+    (four,) = cycles(HENON, 4).cycles
+    for cycle in (symmetric, lopsided, mirrored, four):
+        rule = softmax(30) if len(cycle.points[0]) == 1 else HENON
         orbit = iterate(rule, cycle.points[0], cycle.period)
         size = max(1, *np.abs(cycle.multipliers))
         for name, value in cycle.points[0].items():

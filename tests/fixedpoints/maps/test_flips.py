@@ -96,9 +96,9 @@ def test_rescaled_descent():
         for e in known["last"]
     }
     for step, end in ends.items():
-        # Above, an orbit of period two (or more) is known up to which of its points comes last.
-        last = ends[step]["x"].values[-64:]
-        assert np.abs(end["x"].values[-64:] - known["last"][step]).min() < 1e-9 + 1e-4 * (float(step) > 5)
+        # Above, an orbit of period two or three is known up to which of its points comes last.
+        last = end["x"].values[-3:]
+        assert np.abs(last - known["last"][step]).min() < 1e-11  # digits given
         assert (np.abs(last).max() < 1e-12) == (float(step) < 4)
 
 
@@ -305,7 +305,7 @@ def test_refuses():
         )
     # The multiplier -1 - (m - 1)^2 touches -1 and does not pass it.
     touching = IteratedMap((x,), (-x * (1 + (m - 1) ** 2),), (m,))
-    with pytest.raises(NoFlipError, match=r"the multiplier -1 does not move with m|meets no multiplier -1"):
+    with pytest.raises(NoFlipError, match="the multiplier -1 does not move with m"):
         critical_step(MapSystem(touching, {"m": 0.9}), {"x": 0}, "m")
     # eta x + x^3 flips at eta = -1 only.
     backwards = IteratedMap((x,), (eta * x + x**3,), (eta,))

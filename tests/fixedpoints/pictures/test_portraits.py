@@ -91,6 +91,7 @@ def test_a_line_of_fixed_points():
     picture = drawn(known.LINE_OF_POINTS)
     (line,) = picture.lines_of_points
     assert line.name == "x + y - 1 = 0"
+    assert picture.streamlines
     for stream in picture.streamlines:
         a, b = stream.points
         np.testing.assert_allclose(a * b, a[0] * b[0], atol=1e-5)  # x y is conserved
@@ -101,6 +102,7 @@ def test_a_line_of_fixed_points():
 def test_poles_are_masked_and_no_line_crosses_them():
     picture = drawn(known.POLE)
     assert [m.name for m in picture.masked] == ["pole: x + y + 1 = 0"]
+    assert picture.streamlines
     for stream in picture.streamlines:
         side = stream.points.sum(axis=0) + 1
         assert np.all(side > -1e-3) or np.all(side < 1e-3)
@@ -110,6 +112,7 @@ def test_undefined_regions_are_masked_and_left_blank():
     picture = drawn(known.UNDEFINED)
     assert [str(m.condition) for m in picture.masked] == ["x + 1 < 0", "y + 1 <= 0"]
     curves = [s.points for s in picture.streamlines] + [p for n in picture.nullclines for p in n.pieces]
+    assert picture.streamlines
     assert all(np.min(curve) >= -1 for curve in curves)
     at, velocity = picture.directions
     assert np.all(at > -1)

@@ -41,6 +41,7 @@ def test_competition():
 
 def test_time_runs_towards_the_saddle_on_stable_branches_and_away_on_unstable_ones():
     found = branches((x, -y), {"x": (-1, 1), "y": (-1, 1)}, (0.0, 0.0))
+    assert len(found) == 4
     for branch in found:
         at_saddle = branch.points[:, -1 if branch.kind == "stable" else 0]
         np.testing.assert_array_equal(at_saddle, [0, 0])
@@ -61,6 +62,7 @@ def test_pendulum():
 def test_a_homoclinic_loop_comes_back():
     # Duffing: y^2 = x^2 - x^4/2 is the loop through 0, as wide as sqrt 2.
     found = branches((y, x - x**3), {"x": (-2, 2), "y": (-1.5, 1.5)}, (0.0, 0.0))
+    assert len(found) == 4
     for branch in found:
         assert np.max(np.abs(branch.points[0])) == pytest.approx(np.sqrt(2), abs=1e-4)
         a, b = branch.points
