@@ -177,7 +177,7 @@ def test_a_model_is_an_entry_of_the_table_of_models(monkeypatch, capfd):
         ("merged --rank 2", "--rank means nothing for merged"),
         ("merged --heads 0", "`heads` is the number H of heads"),
         ("logistic --dim 3", "--dim means nothing for logistic"),
-        ("prothero-robinson", "Fixed points are of an autonomous rule"),
+        ("prothero-robinson", "A fixed point needs an autonomous rule; this one depends on t"),
     ],
 )
 def test_wrong_usage_exits_with_two_and_one_line(capsys, arguments, message):

@@ -31,7 +31,7 @@ def test_pictures(tmp_path, capsys, arguments):
         (["merged", "--case", "two-minima"], "means nothing"),
         (["van-der-pol"], "--box x=-2:2,y=-2:2"),
         (["van-der-pol", "--box", "x=0"], "must look like"),
-        (["van-der-pol", "--box", "x=0:1"], "has no bounds"),
+        (["van-der-pol", "--box", "x=0:1"], "`box` lacks the states ['y']"),
         (["lorenz", "--box", "x=0:1,y=0:1,z=0:1"], "two states"),
     ],
 )
@@ -42,9 +42,35 @@ def test_faults(tmp_path, capsys, arguments, message):
     assert not target.exists()
 
 
-def test_only_png_and_never_over_a_file(tmp_path, capsys):
-    assert main(["portrait", "softmax", "-o", str(tmp_path / "p.pdf")]) == 2
+def test_the_case_and_the_box_reach_the_picture(tmp_path):
+    pictures = set()
+    for number, arguments in enumerate(
+        (
+            ["softmax", "--case", "three-points"],
+            ["softmax", "--case", "three-points-rescaled"],
+            ["logistic", "--box", "x=-0.5:1.5"],
+            ["logistic", "--box", "x=0.5:1.5"],
+        )
+    ):
+        target = tmp_path / f"{number}.png"
+        assert main(["portrait", *arguments, "-o", str(target)]) == 0
+        pictures.add(target.read_bytes())
+    assert len(pictures) == 4
+
+
+def test_only_png(tmp_path, capsys):
+    target = tmp_path / "p.pdf"
+    assert main(["portrait", "softmax", "-o", str(target)]) == 2
+    assert "must end with .png" in capsys.readouterr().err
+    assert not target.exists()
+
+
+def test_never_over_a_file_unasked(tmp_path, capsys):
     target = tmp_path / "p.png"
     target.write_text("precious")
-    assert main(["portrait", "softmax", "--case", "three-points", "-o", str(target)]) == 2
+    arguments = ["portrait", "softmax", "--case", "three-points", "-o", str(target)]
+    assert main(arguments) == 2
+    assert "--force" in capsys.readouterr().err
     assert target.read_text() == "precious"
+    assert main([*arguments, "--force"]) == 0
+    assert target.read_bytes().startswith(PNG)
