@@ -12,8 +12,8 @@ one row, with no factor for the number of rows. (The gradient's moves with A1 or
     print(lipschitz.table(n=4, R=2, beta=0.3, b_norm=1))        # or, in a notebook, the table itself
 
 Source: Li et al., arXiv:2304.13276 (M, normalized); Gao, Song, Yin, arXiv:2305.00660 (rescaled); Gao, Song, Xie,
-arXiv:2307.02419 (both, matrix; M = exp(O(R^2 + log n))). Of the papers' steps only M was read; the constants of the
-single steps are recalled and say so. The best constants are derived here.
+arXiv:2307.02419 (both, matrix; M = exp(O(R^2 + log n))). Of the papers' steps only M was read; the chains of steps are
+in the papers' manner, recalled or put together here, and say so. The best constants are derived here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Cited(Enum):
     """Where a published constant comes from."""
 
     READ = "read in the paper"
-    RECALLED = "recalled: a chain of steps in the papers' manner, not verified and not to be quoted"
+    CHAIN = (
+        "a chain of steps in the papers' manner, recalled or put together here: not to be quoted as theirs"
+    )
     ABSENT = "no constant is published"
 
 
@@ -81,7 +83,7 @@ class Bound:
         target: where b, or each row of B, lies: "any" (the bound is the same), "simplex", "unit ball", or "ball",
             whose radius is the table's |b|.
         note: what else tells the bound from its neighbours, such as "every n".
-        published: a paper's constant, or None; `cited` says whether it was read. source: where.
+        published: a paper's constant, or a chain in its manner, or None; `cited` says which. source: where.
         best: oo where no finite constant exists; `known` says how well it is known.
     """
 
@@ -184,8 +186,8 @@ _WIDEST = 55
 
 def _cells(bound: Bound, shown) -> tuple[str, ...]:
     published = "" if bound.published is None else shown(bound.published)
-    recalled = " (recalled)" if bound.cited is Cited.RECALLED else ""
-    return bound.name, published + recalled, shown(bound.best), bound.known.value
+    chain = " (chain)" if bound.cited is Cited.CHAIN else ""
+    return bound.name, published + chain, shown(bound.best), bound.known.value
 
 
 def _shown(value: sp.Expr) -> str:
@@ -213,8 +215,9 @@ def table(
 ) -> Table:
     """Every building block's bound, as expressions in n, R, beta and |b|, or with values in their place.
 
-    No bound depends on d. The usual floor is beta = exp(-R^2); alpha >= n exp(-R^2/sqrt(n)) holds and is attained.
-    Floats are read as the fractions that they are, and shown as floats.
+    No bound depends on d. The usual floor is beta = exp(-R^2), and with it the best constants are below the published;
+    alpha >= n exp(-R^2/sqrt(n)) holds too, and is attained. Floats are read as the fractions that they are, and shown
+    as floats.
 
     Args:
         n: the number of targets (in a row). R: the bound of |A| and |x|, or of |A1| |A2| and |X|_F.
@@ -266,8 +269,21 @@ _INVERSE = sp.Min(1 / beta, sp.exp(R**2 / sp.sqrt(n)) / n)
 _SLOPE, _RESIDUAL = _ENTRY + b_norm * _NORM, _NORM + b_norm * _SUM
 
 _READ = (Cited.READ, "Li et al., arXiv:2304.13276, in-context theorem")
-_RECALLED = (Cited.RECALLED, "recalled: a chain of steps in the manner of the papers")
+_CHAIN = (Cited.CHAIN, "a chain of steps in the manner of the papers")
 _ABSENT = (None, Cited.ABSENT, "arXiv:2307.02419: exp(O(R^2 + log n)), without constants")
+
+
+#: The chains. |du| <= 2 sqrt(n) R exp(R^2) |dx|, if also |A dx|_oo < 1/100; |d alpha| <= sqrt(n) |du|;
+#: |d(1/alpha)| <= |d alpha|/beta^2; |df| <= |du|/beta + |d(1/alpha)| |u|, |u| <= sqrt(n) exp(R^2).
+_U = 2 * sp.sqrt(n) * R * sp.exp(R**2)
+_ALPHA = sp.sqrt(n) * _U
+_F = _U / beta + _ALPHA / beta**2 * sp.sqrt(n) * sp.exp(R**2)
+#: |d(f c - <f, c> f)| <= 3 |df| |c| + 2 |dc| with |f| <= 1, |c| <= 1 + |b|, and |dr| <= |du| + |b| |d alpha|.
+_G = (3 * (1 + b_norm) + 2) * _F
+_R = _U + b_norm * _ALPHA
+#: |d(u r - <b, r> u)| <= (1 + |b|) (|du| |r| + |u| |dr|) with |r| <= |u| + |b| alpha.
+_LONG = sp.sqrt(n) * sp.exp(R**2)
+_FAR = (1 + b_norm) * (_U * (1 + sp.sqrt(n) * b_norm) * _LONG + _LONG * _R)
 
 
 @lru_cache(maxsize=1)
@@ -278,19 +294,13 @@ def _bounds() -> tuple[Bound, ...]:
 def _pieces(moved: str) -> tuple[Bound, ...]:
     """u, alpha, 1/alpha, f and c: the constants for moves of x and of A are the same, as |A| and |x| have one bound.
 
-    The chain: |du| <= 2 sqrt(n) R exp(R^2) |dx|, if also |A dx|_oo < 1/100; |d alpha| <= sqrt(n) |du|;
-    |d(1/alpha)| <= |d alpha|/beta^2; |df| <= |du|/beta + |d(1/alpha)| |u|. Here instead |du| = |diag(u) A dx|,
-    |d alpha| = |u^T A dx|, d(1/alpha) = -f^T A dx/alpha, df = S A dx.
+    |du| = |diag(u) A dx|, |d alpha| = |u^T A dx|, d(1/alpha) = -f^T A dx/alpha, df = S A dx.
     """
-    u = 2 * sp.sqrt(n) * R * sp.exp(R**2)
-    alpha = sp.sqrt(n) * u
-    inverse = alpha / beta**2
-    f = u / beta + inverse * sp.sqrt(n) * sp.exp(R**2)
     rows = (
-        ("u", u, *_RECALLED, R * _ENTRY, Known.SHARP),
-        ("alpha", alpha, *_RECALLED, R * _NORM, Known.LOOSE),
-        ("1/alpha", inverse, *_RECALLED, R * _INVERSE, Known.LOOSE),
-        ("f", f, *_RECALLED, R / 2, Known.PAIR),
+        ("u", _U, *_CHAIN, R * _ENTRY, Known.SHARP),
+        ("alpha", _ALPHA, *_CHAIN, R * _NORM, Known.LOOSE),
+        ("1/alpha", _ALPHA / beta**2, *_CHAIN, R * _INVERSE, Known.LOOSE),
+        ("f", _F, *_CHAIN, R / 2, Known.PAIR),
         ("c", _M, *_READ, R / 2, Known.PAIR),
     )
     return tuple(Bound(quantity, moved, "any", "", *rest) for quantity, *rest in rows)
@@ -309,16 +319,20 @@ def _gradients() -> tuple[Bound, ...]:
     For a move of A, d(A^T S c) = dA^T S c + A^T d(S c) with |S c| <= |c|/2; |c| <= sqrt(2) in the simplex.
     """
     simplex, every = sp.Rational(9, 16) * R**2, (1 + sp.sqrt(2) * b_norm) / 2 * R**2
-    hessian = sp.exp(20 * R**2) * n ** sp.Rational(3, 2) / beta**2
     two, ball = kappa() * R**2, kappa(target="ball") * R**2
+    chain, move = R * _G, R * _G + 2 * (1 + b_norm)
+    unit, unit_move = chain.subs(b_norm, 1), move.subs(b_norm, 1)
+    hessian = sp.exp(20 * R**2) * n ** sp.Rational(3, 2) / beta**2
     return (
-        Bound("gradient", "x", "simplex", "", *_ABSENT, two, Known.TWO_ROWS),
-        Bound("gradient", "x", "unit ball", "", *_ABSENT, ball, Known.TWO_ROWS),
-        Bound("gradient", "x", "simplex", "every n", *_ABSENT, simplex, Known.LOOSE),
-        Bound("gradient", "x", "ball", "every n", *_ABSENT, every, Known.LOOSE),
-        Bound("gradient", "A", "simplex", "every n", *_ABSENT, 1 / sp.sqrt(2) + simplex, Known.LOOSE),
-        Bound("gradient", "A", "ball", "every n", *_ABSENT, (1 + b_norm) / 2 + every, Known.LOOSE),
-        Bound("Hessian", "x", "simplex", "", hessian, *_RECALLED, kappa3() * R**3, Known.TWO_ROWS),
+        Bound("gradient", "x", "simplex", "", unit, *_CHAIN, two, Known.TWO_ROWS),
+        Bound("gradient", "x", "unit ball", "", unit, *_CHAIN, ball, Known.TWO_ROWS),
+        Bound("gradient", "x", "simplex", "every n", unit, *_CHAIN, simplex, Known.LOOSE),
+        Bound("gradient", "x", "ball", "every n", chain, *_CHAIN, every, Known.LOOSE),
+        Bound(
+            "gradient", "A", "simplex", "every n", unit_move, *_CHAIN, 1 / sp.sqrt(2) + simplex, Known.LOOSE
+        ),
+        Bound("gradient", "A", "ball", "every n", move, *_CHAIN, (1 + b_norm) / 2 + every, Known.LOOSE),
+        Bound("Hessian", "x", "simplex", "", hessian, *_CHAIN, kappa3() * R**3, Known.TWO_ROWS),
     )
 
 
@@ -330,11 +344,12 @@ def _gradient_rescaled() -> sp.Expr:
 def _rescaled() -> tuple[Bound, ...]:
     """dr = (I - b 1^T) diag(u) A dx; the gradient is A^T g with g = diag(u) (I - 1 b^T) r."""
     move = _SLOPE * _RESIDUAL + _gradient_rescaled()
+    chain_move = (1 + b_norm) * _LONG**2 * (1 + sp.sqrt(n) * b_norm) + R * _FAR
     return (
-        Bound("rescaled residual", "x", "ball", "", *_ABSENT, R * _SLOPE, Known.LOOSE),
-        Bound("rescaled residual", "A", "ball", "", *_ABSENT, R * _SLOPE, Known.LOOSE),
-        Bound("rescaled gradient", "x", "ball", "", *_ABSENT, _gradient_rescaled(), Known.LOOSE),
-        Bound("rescaled gradient", "A", "ball", "", *_ABSENT, move, Known.LOOSE),
+        Bound("rescaled residual", "x", "ball", "", _R, *_CHAIN, R * _SLOPE, Known.LOOSE),
+        Bound("rescaled residual", "A", "ball", "", _R, *_CHAIN, R * _SLOPE, Known.LOOSE),
+        Bound("rescaled gradient", "x", "ball", "", R * _FAR, *_CHAIN, _gradient_rescaled(), Known.LOOSE),
+        Bound("rescaled gradient", "A", "ball", "", chain_move, *_CHAIN, move, Known.LOOSE),
         Bound("rescaled gradient", "x", "ball", "every x", *_ABSENT, sp.oo, Known.NOTHING),
     )
 
@@ -345,8 +360,8 @@ def _targets() -> tuple[Bound, ...]:
     return (
         Bound("target", "x", "any", "", _M, *_READ, R / 2, Known.PAIR),
         Bound("target", "A", "any", "", _M, *_READ, R / 2, Known.PAIR),
-        Bound("rescaled target", "x", "ball", "", *_ABSENT, rescaled, Known.LOOSE),
-        Bound("rescaled target", "A", "ball", "", *_ABSENT, rescaled, Known.LOOSE),
+        Bound("rescaled target", "x", "ball", "", _R / beta, *_CHAIN, rescaled, Known.LOOSE),
+        Bound("rescaled target", "A", "ball", "", _R / beta, *_CHAIN, rescaled, Known.LOOSE),
     )
 
 

@@ -135,11 +135,11 @@ class TestTable:
                     if bound.published is not None:
                         assert bound.best.evalf(20) < bound.published.evalf(20), bound.name
 
-    def test_only_M_was_read_and_recalled_chains_name_no_paper(self):
+    def test_only_M_was_read_and_chains_name_no_paper(self):
         for bound in lipschitz.table():
             if bound.cited is Cited.ABSENT:
                 assert bound.published is None
-            elif bound.cited is Cited.RECALLED:
+            elif bound.cited is Cited.CHAIN:
                 assert "arXiv" not in bound.source
             else:
                 assert bound.published == n ** sp.Rational(3, 2) * sp.exp(10 * R**2)
@@ -229,7 +229,7 @@ class TestShow:
         lines = str(table).splitlines()
         # 1/alpha by the given floor 0.3 or by exp(2)/4 = 1.847: R times the smaller, and 8 sqrt(4) exp(4)/0.09.
         (line,) = [line for line in lines if line.startswith("1/alpha, x-move")]
-        assert line.split()[2:5] == ["9706", "(recalled)", "3.695"]
+        assert line.split()[2:5] == ["9706", "(chain)", "3.695"]
         assert len(lines) == len(table) + 1
         assert max(map(len, lines)) < 175
         (line,) = [line for line in lines if line.startswith("c, x-move")]
@@ -239,7 +239,7 @@ class TestShow:
 
     def test_floats_beside_letters_are_shown_as_floats(self):
         shown = str(lipschitz.table(beta=0.3))
-        assert "22.22*R*n*exp(R**2) (recalled)" in shown
+        assert "22.22*R*n*exp(R**2) (chain)" in shown
         assert "2882303761517117" not in shown
         assert "CRootOf" not in shown
         assert "0.5714*R**3" in shown

@@ -92,7 +92,7 @@ _STYLES: dict[Enum | str, tuple[str, str, str, str]] = {
     Known.TWO_ROWS: ("D", COLOURS[2], "none", "best here: proven for n = 2, a numerical optimum beyond"),
     Known.LOOSE: ("<", COLOURS[2], "none", "best here: proven, can be improved"),
     Cited.READ: ("^", COLOURS[1], "full", "published: M as read"),
-    Cited.RECALLED: ("^", COLOURS[1], "none", "in the papers' manner: recalled, not verified"),
+    Cited.CHAIN: ("^", COLOURS[1], "none", "a chain of steps in the papers' manner"),
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +19,7 @@ from symbolic.lipschitz import Bound
 __all__ = ["QUANTITIES", "Problems", "ascend"]
 
 #: Searches side by side, and steps of each.
-STARTS, STEPS = 32, 120
+STARTS, STEPS = 32, 100
 #: Rows of a matrix problem, and of its X.
 ROWS = 2
 #: Two points closer than this measure rounding.
@@ -38,15 +39,15 @@ class Problems:
     target: Float[np.ndarray, "S m n"]
     weights: Float[np.ndarray, "S d1 d2"]
 
-    @property
+    @cached_property
     def u(self) -> np.ndarray:
         return np.exp(self.left @ self.weights @ self.right.swapaxes(1, 2))
 
-    @property
+    @cached_property
     def alpha(self) -> np.ndarray:
         return self.u.sum(axis=2, keepdims=True)
 
-    @property
+    @cached_property
     def f(self) -> np.ndarray:
         return self.u / self.alpha
 
