@@ -1,5 +1,6 @@
-"""The command line: `odesys check` runs studies and writes a report, `odesys fixed-points` says where a model stops,
-`odesys simulate` trains one, `odesys portrait` draws one.
+"""The command line: `odesys check` runs studies and writes a report, `odesys derive` derives a model,
+`odesys fixed-points` says where it stops, `odesys solve` integrates it, `odesys simulate` trains it,
+`odesys portrait` draws it. A model is one by name, or FILE.toml for one of the user's own.
 
 Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 wrong usage or a faulty input;
 130 interrupted by Ctrl-C.
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from odesys import studies
-from odesys.commands.faults import UsageFault
+from odesys.commands.faults import BrokenRun, UsageFault
 from odesys.folder import ReportFolderError, check_writable
 from odesys.report import Picture, Report, add_pictures
 
@@ -43,6 +44,10 @@ Heads = Annotated[int | None, typer.Option(help="H, the number of heads; by defa
 Rank = Annotated[
     int | None, typer.Option(help="R, rows of a head's key and query matrices (separate); 1 by default.")
 ]
+
+
+#: What may stand wherever a model is named.
+_OWN = ", or FILE.toml of your own"
 
 
 def _model(which: str) -> Any:
@@ -188,9 +193,62 @@ def _draw(
     return 0
 
 
+@app.command()
+def derive(
+    model: Annotated[str, _model(f"merged, separate, softmax, a textbook system such as lorenz{_OWN}.")],
+    dim: Annotated[int | None, typer.Option(help="D, the dimension of the tokens; 2 by default.")] = None,
+    heads: Annotated[int | None, typer.Option(help="H, the number of heads; 1 by default.")] = None,
+    rank: Rank = None,
+    case: Annotated[
+        str | None, _case(", such as two-minima; by default letters, --n of them on --d weights")
+    ] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="Targets of the letters (softmax); 3 by default.")
+    ] = None,
+    d: Annotated[
+        int | None, typer.Option("--d", help="Weights of the letters (softmax); 1 by default.")
+    ] = None,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print a LaTeX document with all expressions whole.")
+    ] = False,
+    as_json: Annotated[bool, _json("derivation")] = False,
+) -> int:
+    """Loss, flow, conserved quantities, smaller flows, time courses, fixed points: derived and proven by SymPy."""
+    from odesys.commands.derive import Options
+    from odesys.commands.derive import derive as run
+
+    if latex and as_json:
+        raise UsageFault("--latex and --json are two forms of one answer; give one of them.")
+    with _progress() as announce:
+        found = run(model, Options(dim, heads, rank, case, n, d), announce)
+    print(found.to_latex() if latex else found.to_json() if as_json else found.to_text())
+    return 0
+
+
+@app.command()
+def solve(
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="A model of your own.")],
+    method: Annotated[
+        str | None, typer.Option(help="RK45, DOP853, LSODA, Radau, BDF, Tsit5, Dopri8 or Kvaerno5.")
+    ] = None,
+    rtol: Annotated[float | None, typer.Option(help="Relative tolerance; 1e-8 by default.")] = None,
+    end: Annotated[float | None, typer.Option(help="The last time, counted from 0.")] = None,
+    points: Annotated[int | None, typer.Option(min=2, help="How many times to keep; 201 by default.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="How often to apply a map.")] = None,
+    out: Annotated[Path | None, _out("NetCDF file for the run.")] = None,
+    force: Annotated[bool, _force("that file")] = False,
+) -> int:
+    """Integrate a model of your own from its start; one JSON object says how it went, -o keeps the whole run."""
+    from odesys.commands.solve import solve as run
+
+    changes = {"method": method, "rtol": rtol, "end": end, "points": points, "steps": steps}
+    print(run(file, changes, out, force))
+    return 0
+
+
 @app.command("fixed-points")
 def fixed_points(
-    model: Annotated[str, _model("merged, separate, softmax, or a textbook system such as lorenz.")],
+    model: Annotated[str, _model(f"merged, separate, softmax, a textbook system such as lorenz{_OWN}.")],
     dim: Dim = None,
     context: Context = None,
     heads: Heads = None,
@@ -219,7 +277,7 @@ def fixed_points(
 
 @app.command()
 def simulate(
-    model: Annotated[str, _model("merged or separate.")],
+    model: Annotated[str, _model(f"merged, separate, softmax{_OWN}.")],
     dim: Dim = None,
     context: Context = None,
     heads: Heads = None,
@@ -267,11 +325,11 @@ def simulate(
 
 @app.command()
 def portrait(
-    model: Annotated[str, _model("merged, separate, softmax, or a textbook system such as van-der-pol.")],
+    model: Annotated[str, _model(f"merged, separate, softmax, a textbook system such as van-der-pol{_OWN}.")],
     out: Annotated[Path, _out("The picture, a PNG.")],
     case: Annotated[str | None, _case(": two-minima, three-points, three-points-rescaled")] = None,
     box: Annotated[
-        str | None, typer.Option(metavar="X=LOW:HIGH,...", help="Where to look (textbook systems).")
+        str | None, typer.Option(metavar="X=LOW:HIGH,...", help="Where to look (textbook systems and files).")
     ] = None,
     force: Annotated[bool, _force("the picture")] = False,
 ) -> int:
@@ -347,7 +405,7 @@ def _broken_runs() -> tuple[type[Exception], ...]:
     from odesys.simulation.descent import DescentError
     from symbolic import errors
 
-    return (IntegrationError, DescentError, *(getattr(errors, name) for name in errors.__all__))
+    return (BrokenRun, IntegrationError, DescentError, *(getattr(errors, name) for name in errors.__all__))
 
 
 def _fault(message: object, code: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -146,8 +146,10 @@ class Answer:
         return [*found, *self.notes]
 
 
-def general(title: str, found: FixedPoints) -> Answer:
-    """What `fixedpoints.find` says of a system with numbers, as an answer."""
+def general(
+    title: str, found: FixedPoints, loss: Callable[[Mapping[str, float]], float] | None = None
+) -> Answer:
+    """What `fixedpoints.find` says of a system with numbers, as an answer; `loss` is that of a place."""
     notes = [f"Open: the box {dict(box)}, since {box.reason}" for box in found.unresolved]
     notes += [f"{name} has the period {period}" for name, period in found.periods.items()]
     return Answer(
@@ -160,6 +162,7 @@ def general(title: str, found: FixedPoints) -> Answer:
                 [complex(value) for value in p.eigenvalues],
                 p.stability,
                 p.index,
+                None if loss is None else loss(p.location),
             )
             for p in found.points
         ],

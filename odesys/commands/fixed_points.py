@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from odesys import textbook
 from odesys.commands.answers import Answer, ComponentRow, PointRow, general
 from odesys.commands.faults import UsageFault
+from odesys.commands.own_models import is_file, loaded, unknown
 
 if TYPE_CHECKING:
     from fixedpoints.linear_attention import Lattice, Point
@@ -67,8 +68,10 @@ def answer(model: str, options: Options) -> Answer:
     Raises:
         UsageFault: there is no such model, or it does not take these options.
     """
+    if is_file(model):
+        return own(model, options)
     if model not in MODELS:
-        raise UsageFault(f"There is no model {model!r}; the models are {', '.join(MODELS)}.")
+        raise unknown(model, MODELS)
     try:
         return MODELS[model](options)
     except UsageFault:
@@ -184,6 +187,25 @@ def book(name: str, problem: Callable[[], textbook.Problem], options: Options) -
     system = problem().system
     numbers = ", ".join(f"{parameter} = {value:.6g}" for parameter, value in system.parameters.items())
     return general(f"{name}: {numbers}" if numbers else name, fixedpoints.find(system))
+
+
+def own(path: str, options: Options) -> Answer:
+    """A model file at its exact numbers, in its box if it has one."""
+    import fixedpoints
+    from odesys.lambdify import compile_expressions
+
+    options.refuse("dim", "context", "heads", "rank", "eigenvalues", "case", model="a model file")
+    model = loaded(path)
+    numbers = ", ".join(f"{name} = {value}" for name, value in model.numbers.items())
+    title = f"{model.name}: {numbers}" if numbers else model.name
+    try:
+        found = fixedpoints.find(model.exact, box=model.box)
+    except ValueError as error:
+        raise UsageFault(f"{path}: {error}") from error
+    if model.loss is None:
+        return general(title, found)
+    loss = compile_expressions((model.at_numbers(model.loss),), model.rule.state)
+    return general(title, found, lambda place: float(loss(*(float(place[x]) for x in model.rule.names))[0]))
 
 
 def _listed(options: Options) -> str:

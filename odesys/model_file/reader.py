@@ -50,6 +50,11 @@ class _Reader:
     def model(self) -> ModelFile:
         rule, of_loss = self._descent() if self._kind == "loss" else (self._equations(), {})
         conserved, observables = (self._claims(section, rule) for section in ("conserved", "observables"))
+        twice = sorted(conserved.keys() & observables.keys())
+        if twice:
+            raise self._fault(
+                f"[observables] {twice[0]}", "bears the name of a conserved quantity. Rename it."
+            )
         starts = self._start_symbols(rule)
         solution = self._solution(rule, starts)
         claims = (*conserved.values(), *observables.values(), *solution.values(), *of_loss.values())
@@ -101,8 +106,8 @@ class _Reader:
         for what, names in (("state", self._states), ("parameter", self._parameters)):
             for name in names:
                 where = f"The {what} {name!r}"
-                if not name.isidentifier():
-                    raise self._fault(where, "is no name: a name is made of letters, digits and _.")
+                if not (name.isidentifier() and name.isascii()):
+                    raise self._fault(where, "is no name: a name is made of letters, digits and _, in ASCII.")
                 if name in _WORDS or (what == "state" and name in _TAKEN):
                     raise self._fault(where, "bears a name that has a meaning of its own. Rename it.")
                 if name in seen:

@@ -118,6 +118,7 @@ def test_the_files_of_the_tests_are_models():
         (('C = "a^2 - b^2"', 'C = "s^2"'), r"\[conserved\] C depends on no state"),
         (('C = "a^2 - b^2"', 'a = "a^2 - b^2"'), r"\[conserved\] a is no free name"),
         (('p = "a*b"', 'loss = "a*b"'), r"\[observables\] loss is no free name"),
+        (('p = "a*b"', 'C = "a*b"'), r"\[observables\] C bears the name of a conserved quantity"),
         (('p = "a*b"', 'p = "a*b*t"'), r"\[observables\] p is not understood: there is no name 't'"),
         (("a = 0.1\n", ""), r"\[start\] a is missing; give a number for each of b, a"),
         (("a = 0.1\n", "a = 0.1\nc = 1\n"), r"\[start\] c is unknown; known are b, a"),
