@@ -9,14 +9,17 @@ so that f_j decays where D_j > 0. At a vertex k that is D_j = b_k - 1 - b_j: bel
 but e_k, so that saturated vertices repel, slowly. A larger face attracts at a minimum of its own problem if D_j > 0
 for the rows next to it, and b in the simplex does not forbid that.
 
-Hulls are of one or two dimensions, exact for rational rows.
+The rows of a matrix problem share X, so that a direction picks a face of the hull of each A_p, and D_pj is about its
+own f_p. On x = y + s v the losers change the loss by sum_pj f_pj D_pj, f_pj ~ exp(-gap_pj s): the smallest gap of all
+decides. Where f_p = b_p already, D_pj = 0 and the change is quadratic, positive and of the rate 2 gap_pj.
+
+All faces are enumerated for one and two weights, exactly for rational rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
@@ -25,20 +28,23 @@ from flint import arb, ctx
 
 from fixedpoints.finding import find
 from fixedpoints.points import FixedPoint
+from fixedpoints.softmax_regression.faces import Face, Loser
+from fixedpoints.softmax_regression.fans import directions
 from fixedpoints.softmax_regression.problem import (
+    Model,
     Reduced,
     as_ball,
-    check,
-    logits,
-    on_face,
+    as_given,
+    joint,
+    losses,
     place_of,
-    probabilities,
     reduced,
     system_of,
 )
-from symbolic.softmax_regression.vector import SoftmaxRegression
+from fixedpoints.softmax_regression.rays import along
+from symbolic.softmax_regression.joint import Place
 
-__all__ = ["Behaviour", "End", "Halt", "NoHullError", "ends", "inside_hull", "outside_slopes"]
+__all__ = ["Behaviour", "End", "Halt", "NoHullError", "all_ends", "ends", "halt_at"]
 
 Behaviour = Literal["repels", "attracts", "mixed", "undecided"]
 
@@ -54,31 +60,32 @@ class Halt:
     """Where the problem of a face comes to rest, and whether the flow of the whole problem leaves for it.
 
     Args:
-        f: the n probabilities; zero off the face.
+        f: the n probabilities, or m rows of n for a matrix; zero off the face.
         loss: the limit loss there.
         is_minimum: of the problem of the face alone; True at a vertex; None if degenerate.
-        slopes: row (from 1) -> D_j, off the face.
+        slopes: row (from 1), or entry (j, i) of P -> D_j, off the face.
         behaviour: "attracts" outwards or "repels"; "mixed" where it depends on the direction of approach.
     """
 
-    f: tuple[float, ...]
+    f: tuple[float, ...] | tuple[tuple[float, ...], ...]
     loss: float
     is_minimum: bool | None
-    slopes: dict[int, float]
+    slopes: dict[Place, float]
     behaviour: Behaviour
 
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """A face of the hull of the rows of A, and the halts of its problem.
+    """A face at infinity, and the halts of its problem.
 
     Args:
-        rows: those of the face, from 1. direction: one in which they win, in the weights x.
-        dimension: of the face, 0 for a vertex of the hull.
+        rows: those of A that win, from 1; or the entries (j, i) of P that do not go to zero.
+        direction: one in which they win, in the weights x.
+        dimension: 0 for a vertex, where all rows that win are equal, 1 for an edge.
         halts: complete, with the certificate of `fixedpoints.find`, if `complete`.
     """
 
-    rows: tuple[int, ...]
+    rows: tuple[Place, ...]
     direction: tuple[sp.Rational, ...]
     dimension: int
     halts: tuple[Halt, ...]
@@ -93,132 +100,113 @@ class End:
         return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
-def ends(model: SoftmaxRegression) -> tuple[End, ...]:
+def ends(model: Model) -> tuple[End, ...]:
     """Every face at infinity of a normalized problem, vertices first.
 
     Args:
-        model: a vector problem with rational A and b, u = exp and no ridge.
+        model: a vector or matrix problem with rational data, u = exp and no ridge.
     Raises:
         TypeError, ValueError: the model has no numbers, or its loss is the rescaled one: see `escape` for its rays.
         NoHullError: there are more than two weights without flat directions, or none.
     """
-    check(model)
-    if model.normalization != "normalized":
+    problem = joint(model)
+    if problem.normalization != "normalized":
         raise ValueError(
             "Only the normalized loss is decided face by face; use `escape` for rays of the rescaled one."
         )
-    return _ends(model)
+    return all_ends(reduced(problem))
 
 
 @lru_cache(maxsize=64)
-def _ends(model: SoftmaxRegression) -> tuple[End, ...]:
-    core = reduced(model)
+def all_ends(core: Reduced) -> tuple[End, ...]:
+    """The same for a sum of regressions without its flat directions."""
     if core.dim not in (1, 2):
         raise NoHullError(
             f"Faces at infinity are enumerated for one and two weights (without flat directions); this has {core.dim}."
         )
-    rows = [tuple(map(_fraction, core.model.A.row(i))) for i in range(core.model.A.rows)]
-    faces = _line(rows) if core.dim == 1 else _plane(rows)
-    return tuple(_end(core, rows, direction, dimension) for rows, direction, dimension in faces)
+    found = []
+    for v, dimension in directions(core.problem):
+        face = Face(core.problem, v)
+        halts, complete = _halts(face)
+        found.append(End(face.places, tuple(core.lift(v, sp.S.Zero)), dimension, tuple(halts), complete))
+    return tuple(found)
 
 
-def inside_hull(model: SoftmaxRegression) -> bool:
-    """Whether 0 lies inside the hull of the rows of a planar model: in every direction some a_i v > 0."""
-    corners = _hull(sorted({tuple(_fraction(a) for a in model.A.row(i)) for i in range(model.A.rows)}))
-    origin = (Fraction(0), Fraction(0))
-    return len(corners) > 2 and all(
-        _turn(a, b, origin) > 0 for a, b in zip(corners, corners[1:] + corners[:1], strict=True)
-    )
-
-
-def outside_slopes(model: SoftmaxRegression, face: Sequence[int], f: Sequence[arb]) -> dict[int, arb]:
-    """D_j for the rows j (from 0) off a face whose rows have the probabilities f."""
-    mean = sum((p * (p - as_ball(model.b[i])) for i, p in zip(face, f, strict=True)), arb(0))
-    return {j: -as_ball(model.b[j]) - mean for j in range(model.A.rows) if j not in face}
-
-
-def halts_of(
-    model: SoftmaxRegression, face: Sequence[int], direction: sp.MatrixBase
-) -> tuple[list[Halt], bool]:
-    """The halts of a face (rows from 0) of a reduced model, and whether they are all."""
-    if all(model.A.row(i) == model.A.row(face[0]) for i in face):
-        return [halt_at(model, face, direction)], True
-    inside = reduced(on_face(model, face))
-    found = find(system_of(inside.model))
-    halts = [halt_at(model, face, direction, (inside, point)) for point in found.points]
+def _halts(face: Face) -> tuple[list[Halt], bool]:
+    """The halts of a face, and whether they are all."""
+    if face.is_vertex:
+        return [halt_at(face)], True
+    found = find(system_of(face.inside.problem))
+    halts = [halt_at(face, point) for point in found.points]
     return halts, found.certificate.kind == "complete" and not found.components
 
 
-def halt_at(
-    model: SoftmaxRegression,
-    face: Sequence[int],
-    direction: sp.MatrixBase,
-    at: tuple[Reduced, FixedPoint] | None = None,
-) -> Halt:
+def halt_at(face: Face, point: FixedPoint | None = None) -> Halt:
     """The halt at a fixed point of a face's own problem, or at a vertex, whose equal rows leave no weights."""
+    problem = face.problem
     with ctx.workprec(_BITS):
-        if at is None:
-            f = [as_ball(sp.Rational(1, len(face)))] * len(face)
-        else:
-            inside, point = at
-            place = place_of(point, inside.model)
-            f = probabilities(inside.model.A, place)
-        slopes = outside_slopes(model, face, f)
-        c = [p - as_ball(model.b[i]) for i, p in zip(face, f, strict=True)]
-        loss = (sum((x * x for x in c), arb(0)) + sum((as_ball(model.b[j]) ** 2 for j in slopes), arb(0))) / 2
-        if _fits(model, face, at):
-            behaviour: Behaviour = "attracts"
-        elif at is None:
-            behaviour = _agreed(list(slopes.values()))
-        else:
-            behaviour = _agreed([_radial(model, face, direction, inside, place, slopes)])
-        probability = dict(zip(face, map(float, f), strict=True))
+        f, losing = face.probabilities(point)
+        slopes = face.slopes(f)
+        place = [] if point is None else place_of(point, face.inside.problem)
+        unmet = (as_ball(problem.targets[p][j]) ** 2 / 2 for p, j in face.gaps)
+        loss = sum([*losses(face.inside.problem, place), *unmet], arb(0))
+        whole = [[0.0] * block.rows for block in problem.blocks]
+        for p, rows in enumerate(face.rows):
+            for i, value in zip(rows, f[p], strict=True):
+                whole[p][i] = float(value)
         return Halt(
-            tuple(probability.get(i, 0.0) for i in range(model.A.rows)),
+            as_given(problem, whole),
             float(loss),
-            True if at is None else _minimum(point),
-            {j + 1: float(slope) for j, slope in slopes.items()},
-            behaviour,
+            True if point is None else _minimum(point),
+            {problem.places[p][j]: float(slope) for (p, j), slope in slopes.items()},
+            _behaviour(face, point, slopes, losing),
         )
 
 
-def _end(core: Reduced, rows: tuple[int, ...], direction: tuple[Fraction, ...], dimension: int) -> End:
-    v = sp.Matrix([sp.Rational(x.numerator, x.denominator) for x in direction])
-    halts, complete = halts_of(core.model, rows, v)
-    return End(tuple(i + 1 for i in rows), tuple(core.lift(v)), dimension, tuple(halts), complete)
+def _behaviour(
+    face: Face, point: FixedPoint | None, slopes: dict[Loser, arb], losing: dict[Loser, arb]
+) -> Behaviour:
+    if _fits(face, point):
+        return "attracts"
+    if len(face.problem.weights) == 1:
+        return "attracts" if along(face.problem, face.direction).attracts else "repels"
+    settled = [p for p in range(len(face.rows)) if _settled(face, p)]
+    decisive = {loser: slope for loser, slope in slopes.items() if loser[0] not in settled}
+    if not face.is_edge:
+        kind = _agreed(decisive.values())
+        return "undecided" if kind == "repels" and len(decisive) < len(slopes) else kind
+    slowest = min((face.gaps[loser] for loser in decisive), default=sp.oo)
+    quadratic = min((2 * gap for loser, gap in face.gaps.items() if loser not in decisive), default=sp.oo)
+    first = sum((losing[x] * slope for x, slope in decisive.items() if face.gaps[x] == slowest), arb(0))
+    if slowest < quadratic or (slowest == quadratic and not first > 0):
+        kind = _agreed([first])
+        return kind if slowest < quadratic else "undecided"
+    # The quadratic change is positive; at a saddle of several weights the rest need not let it be so.
+    minimum = True if point is None else _minimum(point)
+    return "attracts" if minimum or (minimum is False and face.inside.dim == 1) else "undecided"
 
 
-def _fits(model: SoftmaxRegression, face: Sequence[int], at: tuple[Reduced, FixedPoint] | None) -> bool:
-    """Whether f = b there: the loss goes to 0."""
-    if any(model.b[j] != 0 for j in range(model.A.rows) if j not in face):
+def _fits(face: Face, point: FixedPoint | None) -> bool:
+    """Whether f_p = b_p there for all p: the loss goes to 0."""
+    if any(face.problem.targets[p][j] != 0 for p, j in face.gaps):
         return False
-    if at is None:
-        return all(model.b[i] == sp.Rational(1, len(face)) for i in face)
-    inside, point = at
     try:
-        best = inside.model.interpolation()
+        best = face.inside.problem.interpolation()
     except ValueError:
         return False
-    enclosure = point.enclosure or {}
-    return all(low <= best[x] <= high for x in inside.model.x for low, high in [enclosure[x.name]])
+    enclosure = {} if point is None else point.enclosure or {}
+    return all(low <= best[x] <= high for x in best for low, high in [enclosure[x.name]])
 
 
-def _radial(model, face, direction, inside, place, slopes: dict[int, arb]) -> arb:
-    """sum_j f_j D_j (a_k - a_j) v over the rows next to a face: how fast the flow moves along v, up to a factor."""
-    gaps = {j: ((model.A.row(face[0]) - model.A.row(j)) * direction)[0] for j in slopes}
-    next_ones = [j for j, gap in gaps.items() if gap == min(gaps.values())]
-    lifted = [arb(0)] * model.A.cols
-    for k, value in zip(inside.kept, place, strict=True):
-        lifted[k] = value
-    rows = dict(
-        zip(next_ones, logits(model.A.extract(next_ones, list(range(model.A.cols))), lifted), strict=True)
-    )
-    # One common factor exp(-row) is left out; only the sign matters.
-    first = rows[next_ones[0]]
-    return sum(((rows[j] - first).exp() * slopes[j] for j in next_ones), arb(0))
+def _settled(face: Face, p: int) -> bool:
+    """Whether f_p = b_p already because equal rows of A_p win, wherever the face's own problem rests."""
+    A, b, rows = face.problem.blocks[p], face.problem.targets[p], face.rows[p]
+    equal = all(A.row(i) == A.row(rows[0]) for i in rows)
+    return equal and all(b[i] == (sp.Rational(1, len(rows)) if i in rows else 0) for i in range(A.rows))
 
 
-def _agreed(slopes: Sequence[arb]) -> Behaviour:
+def _agreed(slopes: Iterable[arb]) -> Behaviour:
+    slopes = list(slopes)
     if all(slope > 0 for slope in slopes):
         return "attracts"
     if all(slope < 0 for slope in slopes):
@@ -231,53 +219,3 @@ def _minimum(point: FixedPoint) -> bool | None:
     if point.dims is None or point.dims[1]:
         return None
     return point.dims[0] == 0
-
-
-def _fraction(value: sp.Rational) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
-
-
-#: (rows from 0, an outward direction, dimension) of a face.
-Face = tuple[tuple[int, ...], tuple[Fraction, ...], int]
-
-
-def _line(rows: list[tuple[Fraction, ...]]) -> list[Face]:
-    """The two ends of a line."""
-    return [
-        (tuple(i for i, row in enumerate(rows) if row == end), (sign,), 0)
-        for end, sign in ((min(rows), Fraction(-1)), (max(rows), Fraction(1)))
-    ]
-
-
-def _plane(rows: list[tuple[Fraction, ...]]) -> list[Face]:
-    """Every corner and edge of the hull, corners first."""
-    corners = _hull(sorted(set(rows)))
-    edges = []
-    for (ax, ay), (bx, by) in zip(corners, corners[1:] + corners[:1], strict=True):
-        outward = (by - ay, ax - bx)  # the hull runs counter-clockwise
-        top = outward[0] * ax + outward[1] * ay
-        tied = tuple(i for i, (x, y) in enumerate(rows) if outward[0] * x + outward[1] * y == top)
-        edges.append((tied, outward, 1))
-    vertices = []
-    for corner, (_, before, _), (_, after, _) in zip(corners, [edges[-1], *edges[:-1]], edges, strict=True):
-        between = (before[0] + after[0], before[1] + after[1])
-        vertices.append((tuple(i for i, row in enumerate(rows) if row == corner), between, 0))
-    return vertices + edges
-
-
-def _hull(points: list[tuple[Fraction, ...]]) -> list[tuple[Fraction, ...]]:
-    """The corners of the hull of sorted points of the plane, counter-clockwise (Andrew's monotone chain)."""
-
-    def chain(ordered):
-        kept: list[tuple[Fraction, ...]] = []
-        for x, y in ordered:
-            while len(kept) > 1 and _turn(kept[-2], kept[-1], (x, y)) <= 0:
-                kept.pop()
-            kept.append((x, y))
-        return kept[:-1]
-
-    return chain(points) + chain(points[::-1])
-
-
-def _turn(o, a, b) -> Fraction:
-    return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])

@@ -5,8 +5,10 @@ space. The second witness is Poincare and Hopf's: the indices of nondegenerate p
 for a saddle, +1 for a maximum of two weights (-1 for one), sum to what infinity says,
 
     one weight     (out_+ + out_-)/2,   out = 1 where the loss rises outwards, -1 where it falls
-    two weights    1 - (minima of faces that attract) + (maxima of faces that attract),   if every vertex repels
-                   1 for the rescaled loss if b > 0 and 0 lies inside the hull of the rows: then it grows everywhere
+    two weights    1 - (minima of faces that attract) + (maxima of faces that attract);   a vertex is a minimum
+                   1 for the rescaled loss if it grows in every direction (`fans.grows_everywhere`)
+
+Weights are counted without flat directions. All this is about a sum of regressions, so of a matrix problem too.
 """
 
 from __future__ import annotations
@@ -19,20 +21,25 @@ from flint import arb, ctx
 
 from fixedpoints.finding import find
 from fixedpoints.points import Certificate, FixedPoint, FixedPoints
-from fixedpoints.softmax_regression.ends import NoHullError, ends, inside_hull
+from fixedpoints.softmax_regression.ends import all_ends
+from fixedpoints.softmax_regression.fans import grows_everywhere
 from fixedpoints.softmax_regression.problem import (
+    Model,
+    Reduced,
     as_ball,
-    check,
-    logits,
+    joint,
+    losses,
+    noun,
     place_of,
     probabilities,
     reduced,
     system_of,
 )
-from fixedpoints.softmax_regression.rays import escape
+from fixedpoints.softmax_regression.rays import along
 from symbolic.conservation import FirstIntegral
 from symbolic.errors import UndecidedError
-from symbolic.softmax_regression.vector import SoftmaxRegression
+from symbolic.softmax_regression.data import logarithmic_basis
+from symbolic.softmax_regression.joint import JointRegression
 
 __all__ = ["Interpolation", "Stops", "interpolation", "points"]
 
@@ -44,7 +51,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Interpolation:
-    """A point with f = b, where both losses vanish.
+    """A point with f = b (P = B), where both losses vanish.
 
     Args:
         location: weight -> expression, or float where it is numeric.
@@ -63,8 +70,9 @@ class Stops:
 
     Args:
         found: as `fixedpoints.find` says it, in the weights x with the flat ones at zero.
-        losses: of each point. smallest: min_i f_i at each point, which a plateau has not bounded below.
-        flat: the conserved quantities v^T x along which every point is a whole line; empty if there are none.
+        losses: of each point.
+        smallest: the smallest f_i (entry of P) at each point, which a plateau has not bounded below.
+        flat: the conserved quantities v^T x (or <Y, X>) along which every point is a whole line; empty if none.
         interpolation: the point with f = b, or None; `no_interpolation` then says why.
         index_sum: of the points, None if one is degenerate.
         expected: what infinity says that it is, None where it does not; `witness` is the sentence.
@@ -89,101 +97,102 @@ class Stops:
         return self.found.certificate
 
 
-def points(model: SoftmaxRegression, budget: float = 60.0) -> Stops:
+def points(model: Model, budget: float = 60.0) -> Stops:
     """Every fixed point of the flow x' = -grad L, its loss, and two witnesses of completeness.
 
     Flat directions are taken out first and named by what they conserve.
 
     Args:
-        model: a vector problem with rational A and b, u = exp and no ridge.
+        model: a vector or matrix problem with rational data, u = exp and no ridge.
         budget: seconds for `fixedpoints.find`.
     Raises:
-        TypeError, ValueError: the model has no numbers; or all rows of A are equal (zero for the rescaled loss),
-            so that the loss is constant.
+        TypeError, ValueError: the model has no numbers; or every direction is flat, so that the loss is constant.
     """
-    check(model)
+    joint(model)
     if isinstance(budget, bool) or not budget > 0:
         raise ValueError(f"`budget` must be a positive number of seconds; got {budget!r}.")
     return _points(model, budget)
 
 
 @lru_cache(maxsize=64)
-def _points(model: SoftmaxRegression, budget: float) -> Stops:
-    core = reduced(model)
+def _points(model: Model, budget: float) -> Stops:
+    core = reduced(joint(model))
     if core.dim == 0:
-        raise ValueError(
-            f"The loss is constant: every direction is flat for A = {model.A.tolist()}, and every x is a fixed point."
-        )
-    found = find(system_of(core.model), budget=budget)
-    values = [_values(core.model, point) for point in found.points]
-    total = _index_sum(found, core.dim)
-    expected, witness = _infinity(model)
-    if None not in (total, expected) and total != expected and found.certificate.kind == "complete":
-        doubt = f"the indices sum to {total}, while infinity demands {expected}: {witness}"
-        found = replace(found, certificate=Certificate("unknown", doubt, len(found.points)))
+        raise ValueError("The loss is constant: every direction is flat, and all weights are fixed points.")
+    found = located(core, budget)
+    values = [_values(core.problem, point) for point in found.points]
+    expected, witness = _infinity(core)
     try:
         fit, why = interpolation(model), ""
     except ValueError as reason:
         fit, why = None, str(reason)
-    names = {x.name: model.x[k].name for x, k in zip(core.model.x, core.kept, strict=True)}
-    others = [x.name for x in model.x if x.name not in names.values()]
     return Stops(
-        replace(found, points=tuple(_lifted(point, names, others) for point in found.points)),
+        replace(found, points=tuple(_lifted(point, core) for point in found.points)),
         tuple(loss for loss, _ in values),
         tuple(smallest for _, smallest in values),
         model.conserved,
         fit,
         why,
-        total,
+        _index_sum(found, core.dim),
         expected,
         witness,
     )
 
 
-def interpolation(model: SoftmaxRegression) -> Interpolation:
-    """The point with f = b: exact if log b lies in range(A) + span(1), numeric with a proven gap for rounded b.
+@lru_cache(maxsize=64)
+def located(core: Reduced, budget: float = 60.0) -> FixedPoints:
+    """The fixed points of a problem without flat directions; in doubt if infinity contradicts their indices."""
+    found = find(system_of(core.problem), budget=budget)
+    total, (expected, witness) = _index_sum(found, core.dim), _infinity(core)
+    if None in (total, expected) or total == expected or found.certificate.kind != "complete":
+        return found
+    doubt = f"the indices sum to {total}, while infinity demands {expected}: {witness}"
+    return replace(found, certificate=Certificate("unknown", doubt, len(found.points)))
+
+
+def interpolation(model: Model) -> Interpolation:
+    """The point with f = b (P = B): exact if the logarithms of b allow it, numeric with a proven gap for rounded b.
 
     Raises:
         ValueError: there is none, and why.
         UndecidedError: it could not be decided.
     """
-    check(model)
+    problem = joint(model)
     try:
-        return Interpolation({x.name: value for x, value in model.interpolation().items()}, True, 0.0)
+        return Interpolation({x.name: value for x, value in problem.interpolation().items()}, True, 0.0)
     except UndecidedError:
         raise
     except ValueError as reason:
-        rounded = _rounded(model)
+        rounded = _rounded(problem)
         if rounded is None or rounded.gap > _ROUNDING:
             raise ValueError(str(reason)) from None
         return rounded
 
 
-def _rounded(model: SoftmaxRegression) -> Interpolation | None:
-    """The least-squares solution of  A x + r 1 = log b  with a ball around f - b; None if b is not positive."""
-    if any(value <= 0 for value in model.b):
+def _rounded(problem: JointRegression) -> Interpolation | None:
+    """The least-squares solution of  r_p 1 + A_p x = log b_p  with a ball around f - b; None if some b_i <= 0."""
+    target = [value for part in problem.targets for value in part]
+    if any(value <= 0 for value in target):
         return None
-    basis = sp.Matrix(model.A.row_join(sp.ones(model.A.rows, 1)))
+    basis = logarithmic_basis(problem.blocks)
     columns = list(basis.rref()[1])
     chosen = basis.extract(list(range(basis.rows)), columns)
-    logs = sp.Matrix([sp.Rational(float(sp.log(value).evalf(17))) for value in model.b])
+    logs = sp.Matrix([sp.Rational(float(sp.log(value).evalf(17))) for value in target])
     solved = dict(zip(columns, (chosen.T * chosen).LUsolve(chosen.T * logs), strict=True))
-    place = [sp.Rational(float(solved.get(k, 0))) for k in range(model.A.cols)]
+    place = [sp.Rational(float(solved.get(k, 0))) for k in range(len(problem.blocks), basis.cols)]
     with ctx.workprec(_BITS):
-        f = probabilities(model.A, [as_ball(x) for x in place])
-        gap = max(float(abs(p - as_ball(q)).upper()) for p, q in zip(f, model.b, strict=True))
-    return Interpolation({x.name: float(value) for x, value in zip(model.x, place, strict=True)}, False, gap)
+        f = [p for part in probabilities(problem, [as_ball(x) for x in place]) for p in part]
+        gap = max(float(abs(p - as_ball(q)).upper()) for p, q in zip(f, target, strict=True))
+    return Interpolation({x.name: float(v) for x, v in zip(problem.weights, place, strict=True)}, False, gap)
 
 
-def _values(model: SoftmaxRegression, point: FixedPoint) -> tuple[float, float]:
-    """The loss and min f at a point of a reduced model."""
+def _values(problem: JointRegression, point: FixedPoint) -> tuple[float, float]:
+    """The loss and the smallest f at a point of a reduced problem."""
     with ctx.workprec(_BITS):
-        place = place_of(point, model)
-        f = probabilities(model.A, place)
-        loss = sum(((p - as_ball(b)) ** 2 for p, b in zip(f, model.b, strict=True)), arb(0)) / 2
-        if model.normalization == "rescaled":
-            loss *= sum((s.exp() for s in logits(model.A, place)), arb(0)) ** 2
-        return 0.0 if loss.contains(0) else float(loss), min(float(p) for p in f)
+        place = place_of(point, problem)
+        loss = sum(losses(problem, place), arb(0))
+        smallest = min(float(p) for part in probabilities(problem, place) for p in part)
+        return 0.0 if loss.contains(0) else float(loss), smallest
 
 
 def _index_sum(found: FixedPoints, dim: int) -> int | None:
@@ -201,61 +210,59 @@ def _index_sum(found: FixedPoints, dim: int) -> int | None:
     return total
 
 
-def _infinity(model: SoftmaxRegression) -> tuple[int | None, str]:
+@lru_cache(maxsize=64)
+def _infinity(core: Reduced) -> tuple[int | None, str]:
     """What infinity says of the index sum, and why."""
-    core = reduced(model)
+    problem = core.problem
     if core.dim == 1:
-        outwards = [escape(core.model, [sign]) for sign in (-1, 1)]
+        outwards = [along(problem, sp.Matrix([sign])) for sign in (-1, 1)]
         return sum(-1 if ray.attracts else 1 for ray in outwards) // 2, "; ".join(map(str, outwards))
     if core.dim > 2:
         return None, f"infinity is not enumerated for {core.dim} weights"
-    if model.normalization == "rescaled":
-        if all(value > 0 for value in model.b) and inside_hull(core.model):
-            return (
-                1,
-                "0 lies inside the hull of the rows of A and b > 0, so that the rescaled loss grows everywhere",
-            )
-        if _grows_along(core.model):
-            return None, "1 lies in range(A), so that by Euler's identity every fixed point has f = b"
-        return None, "the rescaled loss does not grow in all directions"
-    try:
-        faces = ends(model)
-    except NoHullError as reason:
-        return None, str(reason)
+    if problem.normalization == "normalized":
+        return _faces(core)
+    if grows_everywhere(problem):
+        return 1, "the rescaled loss grows everywhere: in each direction some alpha does, and f -> b in none"
+    if _has_growth(problem):
+        return None, "some v has A v = 1 for each A, so that by Euler's identity every fixed point has f = b"
+    return None, "the rescaled loss does not grow in all directions"
+
+
+def _faces(core: Reduced) -> tuple[int | None, str]:
+    """The same for the normalized loss of two weights, from its faces at infinity."""
+    faces = all_ends(core)
     expected, followed = 1, []
     for end in faces:
         for halt in end.halts:
             if halt.behaviour == "repels":
                 continue
-            decided = end.complete and end.dimension == 1 and halt.behaviour == "attracts"
+            decided = end.complete and halt.behaviour == "attracts"
             if not decided or halt.is_minimum is None:
-                return None, f"the end at rows {end.rows} {halt.behaviour}, which does not fix the sum"
+                place = f"{noun(end.rows, listed=True)} {end.rows}"
+                return None, f"the end at {place} {halt.behaviour}, which does not fix the sum"
             expected += -1 if halt.is_minimum else 1
             followed.append(end.rows)
         if not end.complete:
-            return None, f"the halts at rows {end.rows} are not all known"
+            return None, f"the halts at {noun(end.rows, listed=True)} {end.rows} are not all known"
     if followed:
-        return expected, f"the flow leaves for the faces of rows {followed}, and every other end repels"
+        word = noun(followed[0], listed=True)
+        return expected, f"the flow leaves for the faces of {word} {followed}, and every other end repels"
     return expected, f"all {len(faces)} ends at infinity repel"
 
 
-def _grows_along(model: SoftmaxRegression) -> bool:
-    """Whether some v has A v = 1."""
-    ones = sp.ones(model.A.rows, 1)
-    return sp.Matrix(model.A).rank() == sp.Matrix(model.A.row_join(ones)).rank()
+def _has_growth(problem: JointRegression) -> bool:
+    """Whether some v has A_p v = 1 for every p."""
+    A = sp.Matrix.vstack(*map(sp.Matrix, problem.blocks))
+    return A.rank() == A.row_join(sp.ones(A.rows, 1)).rank()
 
 
-def _lifted(point: FixedPoint, names: dict[str, str], others: list[str]) -> FixedPoint:
-    """In the weights of the whole model, the flat ones zero and with an enclosure of no width."""
-    zero = dict.fromkeys(others, sp.S.Zero)
-    location = {names[name]: value for name, value in point.location.items()} | dict.fromkeys(others, 0.0)
-    enclosure = None
-    if point.enclosure is not None:
-        enclosure = {names[name]: value for name, value in point.enclosure.items()}
-        enclosure |= {name: (value, value) for name, value in zero.items()}
-    order = sorted(location, key=lambda name: int(name.split("_")[1]))
-    return replace(
-        point,
-        location={name: location[name] for name in order},
-        enclosure=None if enclosure is None else {name: enclosure[name] for name in order},
-    )
+def _lifted(point: FixedPoint, core: Reduced) -> FixedPoint:
+    """In the weights of the whole problem, the flat ones zero and with an enclosure of no width."""
+    names = [x.name for x in core.whole.weights]
+    zeros = [name for k, name in enumerate(names) if k not in core.kept]
+    location = {**point.location, **dict.fromkeys(zeros, 0.0)}
+    bounds = point.enclosure
+    if bounds is not None:
+        bounds = {**bounds, **dict.fromkeys(zeros, (sp.S.Zero, sp.S.Zero))}
+        bounds = {name: bounds[name] for name in names}
+    return replace(point, location={name: location[name] for name in names}, enclosure=bounds)

@@ -1,30 +1,35 @@
 """A loss along a ray to infinity, exactly: which rows win, where the loss goes, how fast, and whether it falls.
 
-On x = x_0 + s v both losses are ratios of sums of exponentials of s, u_i = exp(a_i x_0) exp(a_i v s). With rational
-data the coefficients are sums of exp(rational) with rational factors, which vanish only if they are empty
-(Lindemann-Weierstrass). So leading terms, ties and signs are exact.
+On x = x_0 + s v every loss is a ratio of sums of exponentials of s, u_i = exp(a_i x_0) exp(a_i v s), and the loss of a
+matrix problem is a sum of such ratios, whose leading terms may cancel. With rational data all of it is exact.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import sympy as sp
 
-from fixedpoints.softmax_regression.problem import check, vector
-from symbolic.softmax_regression.vector import SoftmaxRegression
+from fixedpoints.softmax_regression.exponentials import (
+    ONE,
+    Function,
+    Number,
+    Quotient,
+    leading,
+    plus,
+    scaled,
+    sign,
+    times,
+    written,
+)
+from fixedpoints.softmax_regression.problem import Model, as_given, joint, named, noun, vector, winners
+from symbolic.softmax_regression.joint import JointRegression, Place
 
-__all__ = ["Escape", "escape"]
-
-#: A number: sum of factor * exp(exponent), exponent -> factor. A function of s: rate -> number.
-Number = dict[Fraction, Fraction]
-Function = dict[Fraction, Number]
+__all__ = ["Escape", "along", "escape"]
 
 _T = sp.Symbol("t", positive=True)
 
@@ -35,24 +40,25 @@ class Escape:
 
     Args:
         direction: v. start: x_0.
-        face: the rows (from 1) of A with the largest a_i v: f goes to the softmax over them.
+        face: the rows with the largest a_i v, to the softmax over which f goes: i from 1 for a vector problem; (j, i)
+            for a matrix, where some P_ji of each row of P do not go to zero.
         limit: of the loss, exact; oo if the rescaled loss grows, L ~ coefficient exp(-rate s) with rate < 0.
         rate, coefficient: of the approach, exact; coefficient is 0 where the loss is constant along the ray.
-        limit_f: where f goes, n entries.
+        limit_f: where f goes, n entries; where P goes, m rows of n entries.
     """
 
     direction: tuple[sp.Rational, ...]
     start: tuple[sp.Rational, ...]
-    face: tuple[int, ...]
+    face: tuple[Place, ...]
     limit: sp.Expr
     rate: sp.Rational
     coefficient: sp.Expr
-    limit_f: tuple[sp.Expr, ...]
+    limit_f: tuple[sp.Expr, ...] | tuple[tuple[sp.Expr, ...], ...]
 
     @cached_property
     def attracts(self) -> bool:
         """Whether the loss falls outwards, so that a flow on the ray goes to infinity."""
-        return bool(self.rate > 0 and _sign(self.coefficient) > 0)
+        return bool(self.rate > 0 and sign(self.coefficient) > 0)
 
     @cached_property
     def law(self) -> sp.Expr:
@@ -68,13 +74,14 @@ class Escape:
 
     @property
     def kind(self) -> str:
-        """Where the ray leads: "vertex" of the simplex of f or "face" of it."""
-        return "vertex" if len(self.face) == 1 else "face"
+        """Where the ray leads: a "vertex" of the simplex of f, or of each row of P, or a "face"."""
+        return "vertex" if len(self.face) == len({_part(place) for place in self.face}) else "face"
 
     def __str__(self) -> str:
         rows = ", ".join(map(str, self.face))
-        several = "s" if len(self.face) > 1 else ""
-        place = f"along ({', '.join(map(_shown, self.direction))}) to the {self.kind} of row{several} {rows}"
+        place = (
+            f"along ({', '.join(map(_shown, self.direction))}) to the {self.kind} of {noun(self.face)} {rows}"
+        )
         if self.coefficient == 0:
             return f"{place} the loss stays {_shown(self.limit)}"
         if self.limit == sp.oo:
@@ -84,127 +91,109 @@ class Escape:
 
 
 def escape(
-    model: SoftmaxRegression,
+    model: Model,
     direction: Sequence | Mapping[str, Any],
     start: Sequence | Mapping[str, Any] | None = None,
 ) -> Escape:
     """What the loss does along the ray x = start + s direction, s -> oo, from its exact leading terms.
 
     Args:
-        model: a vector problem with rational A and b, u = exp and no ridge.
-        direction: v, d numbers; a float is the rational that it is.
+        model: a vector or matrix problem with rational data, u = exp and no ridge.
+        direction: v, d numbers, or d1 rows of d2 numbers for a matrix; a float is the rational that it is.
         start: x_0, the origin if None.
     Raises:
         TypeError, ValueError: the model has no numbers, a vector has another length or is not finite, or v = 0.
     """
-    check(model)
+    problem = joint(model)
     v = vector("direction", direction, model)
-    x = vector("start", [0] * model.A.cols if start is None else start, model)
+    x = vector("start", [0] * len(v) if start is None else start, model)
     if not any(v):
         raise ValueError("`direction` must not be zero: a ray leads somewhere.")
-    rates, exponents = ([Fraction(int(s.p), int(s.q)) for s in model.A * p] for p in (v, x))
-    b = [Fraction(int(value.p), int(value.q)) for value in model.b]
-    u: list[Function] = [
-        {rate: {exponent: Fraction(1)}} for rate, exponent in zip(rates, exponents, strict=True)
-    ]
-    alpha = _sum(u)
-    squares = _sum(
-        [_product(r, r) for ui, bi in zip(u, b, strict=True) for r in [_sum([ui, _scaled(alpha, -bi)])]]
+    return along(problem, v, x)
+
+
+def along(problem: JointRegression, v: sp.MatrixBase, x: sp.MatrixBase | None = None) -> Escape:
+    """The same for a sum of regressions, v and x columns of rational numbers; x = 0 if None."""
+    x = sp.zeros(len(v), 1) if x is None else x
+    parts = [_Part.along(block, b, v, x) for block, b in zip(problem.blocks, problem.targets, strict=True)]
+    terms = _normalized if problem.normalization == "normalized" else _rescaled
+    face = winners(problem, v)
+    return Escape(
+        tuple(v),
+        tuple(x),
+        named(problem, face),
+        *terms(parts),
+        as_given(problem, (part.limit_f(rows) for part, rows in zip(parts, face, strict=True))),
     )
-    top = max(rates)
-    face = [i for i, rate in enumerate(rates) if rate == top]
-    below = alpha[top]
-    terms = _normalized if model.normalization == "normalized" else _rescaled
-    limit, rate, coefficient = terms(_scaled(squares, Fraction(1, 2)), _product(alpha, alpha), 2 * top)
-    f = [
-        _written({exponents[i]: Fraction(1)}) / _written(below) if i in face else sp.S.Zero
-        for i in range(len(b))
-    ]
-    return Escape(tuple(v), tuple(x), tuple(i + 1 for i in face), limit, rate, coefficient, tuple(f))
 
 
-def _normalized(loss: Function, alpha2: Function, top: Fraction) -> tuple[sp.Expr, sp.Rational, sp.Expr]:
-    """Limit, rate and coefficient of loss/alpha2: with the limit N/D, of (loss D - N alpha2)/(D alpha2)."""
-    D, N = alpha2[top], loss.get(top, {})
-    limit = _written(N) / _written(D)
-    for rate in sorted({*loss, *alpha2} - {top}, reverse=True):
-        gap = _less(_times(loss.get(rate, {}), D), _times(N, alpha2.get(rate, {})))
-        if gap:
-            return limit, _rational(top - rate), _written(gap) / _written(_times(D, D))
-    return limit, sp.S.Zero, sp.S.Zero
+@dataclass(frozen=True)
+class _Part:
+    """One regression on a ray: u_i, alpha, and S = (1/2) |u - alpha b|^2, so that L = S/alpha^2 or Lr = S."""
+
+    u: list[Function]
+    alpha: Function
+    squares: Function
+
+    @classmethod
+    def along(cls, block: sp.MatrixBase, target: Sequence, v: sp.MatrixBase, x: sp.MatrixBase) -> _Part:
+        rates, exponents, b = (
+            [Fraction(int(value.p), int(value.q)) for value in values]
+            for values in (block * v, block * x, target)
+        )
+        u: list[Function] = [{r: {e: Fraction(1)}} for r, e in zip(rates, exponents, strict=True)]
+        alpha = plus(*u)
+        residuals = [plus(ui, scaled(alpha, -bi)) for ui, bi in zip(u, b, strict=True)]
+        return cls(u, alpha, scaled(plus(*(times(r, r) for r in residuals)), Fraction(1, 2)))
+
+    def limit_f(self, winners: Sequence[int]) -> list[sp.Expr]:
+        """u_i/alpha of the winners to leading order; nothing of the others is left."""
+        below = written(self.alpha[max(self.alpha)])
+        u = [written(number) for function in self.u for number in function.values()]
+        return [u[i] / below if i in winners else sp.S.Zero for i in range(len(u))]
 
 
-def _rescaled(loss: Function, alpha2: Function, top: Fraction) -> tuple[sp.Expr, sp.Rational, sp.Expr]:
-    """Limit, rate and coefficient of the loss itself."""
-    del alpha2, top
-    limit = sp.S.Zero
-    for rate in sorted(loss, reverse=True):
-        if rate == 0:
-            limit = _written(loss[rate])
-        else:
-            limit = sp.oo if rate > 0 else limit
-            return limit, _rational(-rate), _written(loss[rate])
-    return limit, sp.S.Zero, sp.S.Zero
+#: Limit, rate and coefficient.
+Terms = tuple[sp.Expr, sp.Rational, sp.Expr]
 
 
-def _sum(functions: Sequence[Function]) -> Function:
-    total: Function = defaultdict(lambda: defaultdict(Fraction))
-    for function in functions:
-        for rate, number in function.items():
-            for exponent, factor in number.items():
-                total[rate][exponent] += factor
-    return _tidy(total)
+def _normalized(parts: Sequence[_Part]) -> Terms:
+    """With alpha^2 = D exp(top s) + ... and S = N exp(top s) + ..., the limit of S/alpha^2 is N/D, and the rest
+
+    S/alpha^2 - N/D = (D S - N alpha^2)/(D alpha^2).
+    """
+    limit, rests = sp.S.Zero, []
+    for part in parts:
+        alpha2 = times(part.alpha, part.alpha)
+        top = max(alpha2)
+        D, N = _constant(alpha2[top]), _constant(part.squares.get(top, {}))
+        limit += written(part.squares.get(top, {})) / written(alpha2[top])
+        rest = plus(times(part.squares, D), scaled(times(alpha2, N), Fraction(-1)))
+        if rest:
+            rests.append(Quotient(rest, times(alpha2, D)))
+    return _terms(limit, rests)
 
 
-def _product(a: Function, b: Function) -> Function:
-    total: Function = defaultdict(lambda: defaultdict(Fraction))
-    for (p, x), (q, y) in product(a.items(), b.items()):
-        for exponent, factor in _times(x, y).items():
-            total[p + q][exponent] += factor
-    return _tidy(total)
+def _rescaled(parts: Sequence[_Part]) -> Terms:
+    """The sum of S itself."""
+    total = plus(*(part.squares for part in parts))
+    limit = written(total.pop(Fraction(0), {}))
+    found = _terms(limit, [Quotient(total, ONE)] if total else [])
+    return (sp.oo, *found[1:]) if found[1] < 0 else found
 
 
-def _tidy(function: Function) -> Function:
-    """Without what is zero."""
-    kept = {rate: {e: c for e, c in number.items() if c} for rate, number in function.items()}
-    return {rate: number for rate, number in kept.items() if number}
+def _terms(limit: sp.Expr, rests: Sequence[Quotient]) -> Terms:
+    rate, coefficient = leading(rests) or (Fraction(0), sp.S.Zero)
+    return limit, -sp.Rational(rate.numerator, rate.denominator), coefficient
 
 
-def _scaled(function: Function, by: Fraction) -> Function:
-    return _tidy({rate: {e: c * by for e, c in number.items()} for rate, number in function.items()})
+def _constant(number: Number) -> Function:
+    return {Fraction(0): number}
 
 
-def _times(a: Number, b: Number) -> Number:
-    total: Number = defaultdict(Fraction)
-    for (p, x), (q, y) in product(a.items(), b.items()):
-        total[p + q] += x * y
-    return {exponent: factor for exponent, factor in total.items() if factor}
-
-
-def _less(a: Number, b: Number) -> Number:
-    exponents = {*a, *b}
-    gap = {e: a.get(e, Fraction(0)) - b.get(e, Fraction(0)) for e in exponents}
-    return {exponent: factor for exponent, factor in gap.items() if factor}
-
-
-def _rational(value: Fraction) -> sp.Rational:
-    return sp.Rational(value.numerator, value.denominator)
-
-
-def _written(number: Number) -> sp.Expr:
-    return sp.Add(*(_rational(c) * sp.exp(_rational(e)) for e, c in sorted(number.items())))
-
-
-def _sign(number: sp.Expr) -> int:
-    """The sign of a sum of exponentials that is not zero unless it is literally 0; digits are added until it shows."""
-    if number == 0:
-        return 0
-    digits = 30
-    while True:
-        value = sp.N(number, digits, maxn=digits + 10_000)
-        if abs(value) > 0 and value.is_comparable:
-            return 1 if value > 0 else -1
-        digits *= 2
+def _part(place: Place) -> int:
+    """The row of P in which an entry is."""
+    return 0 if isinstance(place, int) else place[0]
 
 
 def _shown(number: sp.Expr) -> str:

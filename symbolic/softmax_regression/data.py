@@ -9,7 +9,7 @@ import sympy as sp
 from symbolic.errors import UndecidedError
 from symbolic.zero import exact, is_zero
 
-__all__ = ["column", "interpolating_point", "letters", "matrix", "symbols_of", "where"]
+__all__ = ["column", "interpolating_point", "letters", "logarithmic_basis", "matrix", "symbols_of", "where"]
 
 
 def letters(name: str, *shape: int) -> sp.ImmutableMatrix:
@@ -82,20 +82,26 @@ def where(target: Sequence[sp.Expr], name: str = "b") -> str:
     return f"{name} inside the simplex"
 
 
+def logarithmic_basis(blocks: Sequence[sp.MatrixBase]) -> sp.Matrix:
+    """The matrix of the equations  r_p 1 + A_p x = log b_p  in r and then x, all blocks below each other."""
+    shifts = sp.diag(*(sp.ones(block.rows, 1) for block in blocks))
+    return shifts.row_join(sp.Matrix.vstack(*map(sp.Matrix, blocks)))
+
+
 def interpolating_point(
-    basis: sp.MatrixBase, target: Sequence[sp.Expr], sum_rows: Sequence[Sequence[sp.Expr]]
+    blocks: Sequence[sp.MatrixBase], targets: Sequence[Sequence[sp.Expr]]
 ) -> list[sp.Expr]:
-    """y with  basis y = log(target),  unknowns that the equations leave free being zero.
+    """x with  softmax(A_p x) = b_p  for every p, weights that the equations leave free (all flat ones) being zero.
 
     Args:
-        basis: rational or symbolic, with as many rows as there are targets.
-        target: what the probabilities are to be.
-        sum_rows: groups of targets, each of which must sum to 1.
+        blocks: A_p, rational or symbolic, in the same weights.
+        targets: b_p.
     Raises:
-        ValueError: a group does not sum to 1, a target is not positive, or the system has no solution.
-        UndecidedError: whether it has one could not be decided.
+        ValueError: a b_p does not sum to 1, an entry is not positive, or the equations have no solution.
+        UndecidedError: whether they have one could not be decided.
     """
-    sums = [sp.Add(*group) for group in sum_rows]
+    basis, target = logarithmic_basis(blocks), [value for group in targets for value in group]
+    sums = [sp.Add(*group) for group in targets]
     if any(is_zero(total - 1) is not True for total in sums):
         raise ValueError(f"f = b is impossible: f sums to 1, the target to {sums}.")
     if any(value.is_nonpositive for value in target):
@@ -118,7 +124,7 @@ def interpolating_point(
     rows, columns = list(basis.T.rref()[1]), list(basis.rref()[1])
     solution = basis.extract(rows, columns).LUsolve(logarithms.extract(rows, [0]))
     point = dict(zip(columns, (sp.expand(value) for value in solution), strict=True))
-    return [point.get(j, sp.S.Zero) for j in range(basis.cols)]
+    return [point.get(j, sp.S.Zero) for j in range(len(blocks), basis.cols)]
 
 
 def _entry(name: str, value: object) -> sp.Expr:

@@ -30,7 +30,8 @@ from symbolic.conservation import FirstIntegral
 from symbolic.field import IteratedMap, VectorField
 from symbolic.reduction import Reduction
 from symbolic.softmax_regression import rules
-from symbolic.softmax_regression.data import interpolating_point, letters, matrix, symbols_of, where
+from symbolic.softmax_regression.data import letters, matrix, symbols_of, where
+from symbolic.softmax_regression.joint import JointRegression
 from symbolic.softmax_regression.row import Row
 from symbolic.softmax_regression.vector import SoftmaxRegression
 from symbolic.zero import is_zero
@@ -182,6 +183,14 @@ class MatrixSoftmaxRegression:
             for j, block in enumerate(self.blocks)
         )
 
+    @cached_property
+    def joint(self) -> JointRegression:
+        """The sum of the single regressions in vec(X), the form in which fixed points and infinity are asked for."""
+        m, n = self.B.shape
+        targets = tuple(tuple(self.B.row(j)) for j in range(m))
+        places = tuple(tuple((j + 1, i + 1) for i in range(n)) for j in range(m))
+        return JointRegression(self.weights, self.blocks, targets, self.normalization, places, self.source)
+
     # --- derivatives
     # ------------------------------------------------------------------------------------------
 
@@ -262,11 +271,8 @@ class MatrixSoftmaxRegression:
 
         normalized: each row of A1 Y A2^T is constant, such as Y = w k^T with A2 k = 1; rescaled: A1 Y A2^T = 0.
         """
-        right = sp.Matrix(self.A2)
-        if self.normalization == "normalized":
-            right = sp.Matrix([self.A2.row(i) - self.A2.row(0) for i in range(1, self.A2.rows)])
-        conditions = sp.kronecker_product(sp.Matrix(self.A1), right)
-        return tuple(sp.ImmutableMatrix(*self.X.shape, list(v)) for v in rules.null_directions(conditions))
+        found = rules.null_directions(self.joint.flat_conditions)
+        return tuple(sp.ImmutableMatrix(*self.X.shape, list(v)) for v in found)
 
     @cached_property
     def conserved(self) -> tuple[FirstIntegral, ...]:
@@ -308,11 +314,7 @@ class MatrixSoftmaxRegression:
             ValueError: no such point exists, and why.
             UndecidedError: whether the equations have a solution could not be decided.
         """
-        m, n = self.B.shape
-        shifts = sp.kronecker_product(sp.eye(m), sp.ones(n, 1))
-        basis = sp.Matrix(self.kronecker).row_join(sp.Matrix(shifts))
-        point = interpolating_point(basis, tuple(self.B), [tuple(self.B.row(j)) for j in range(m)])
-        return dict(zip(self.weights, point, strict=False))
+        return self.joint.interpolation()
 
     # --- what users ask every model
     # ---------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from symbolic.conservation import FirstIntegral, verify
 from symbolic.field import IteratedMap, VectorField
 from symbolic.softmax_regression.data import symbols_of
 
-__all__ = ["conserved", "descent", "flow", "null_directions", "shortest_growth"]
+__all__ = ["conserved", "descent", "flat_conditions", "flow", "null_directions", "shortest_growth"]
 
 
 def flow(
@@ -49,6 +49,17 @@ def conserved(field: VectorField, direction: sp.MatrixBase, source: str) -> Firs
     That is v^T grad L = 0 identically, so gradient descent keeps <v, x> too, exactly and with any step.
     """
     return verify(field, (direction.T * sp.Matrix(field.state))[0], source=source)
+
+
+def flat_conditions(blocks: Sequence[sp.MatrixBase], normalization: str) -> sp.ImmutableMatrix:
+    """The matrix that sends to zero the v along which no loss of A_p x changes, whatever its target is.
+
+    normalized: A_p v = t_p 1 for some t_p, a shift of all logits of p, so the differences of rows; rescaled: A_p v = 0,
+    so the rows themselves.
+    """
+    if normalization == "normalized":
+        blocks = [block[1:, :] - sp.ones(block.rows - 1, 1) * block[0, :] for block in blocks]
+    return sp.ImmutableMatrix(sp.Matrix.vstack(*map(sp.Matrix, blocks)))
 
 
 def null_directions(conditions: sp.MatrixBase) -> tuple[sp.ImmutableMatrix, ...]:

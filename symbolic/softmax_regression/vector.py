@@ -27,6 +27,7 @@ from symbolic.reduction import Reduction, restrict
 from symbolic.softmax_regression import rules
 from symbolic.softmax_regression.data import column, interpolating_point, letters, matrix, symbols_of, where
 from symbolic.softmax_regression.forms import pairs
+from symbolic.softmax_regression.joint import JointRegression
 from symbolic.softmax_regression.row import Row
 from symbolic.zero import is_zero
 
@@ -259,9 +260,7 @@ class SoftmaxRegression:
         normalized: A v = t 1 for some t, a shift of all logits; rescaled: A v = 0. With ridge also W A v = 0.
         For letters, those that exist for A in general position.
         """
-        conditions = sp.Matrix(self.A)
-        if self.normalization == "normalized":
-            conditions = sp.Matrix([self.A.row(i) - self.A.row(0) for i in range(1, self.A.rows)])
+        conditions = rules.flat_conditions([self.A], self.normalization)
         if self.w is not None:
             conditions = conditions.col_join(sp.diag(*self.w) * self.A)
         return rules.null_directions(conditions)
@@ -306,6 +305,21 @@ class SoftmaxRegression:
         start, time = sp.sympify(start), sp.sympify(time)
         return 1 / (1 / start + 4 * time / (self.growth.T * self.growth)[0])
 
+    @cached_property
+    def joint(self) -> JointRegression:
+        """The problem as a sum of one regression, the form in which fixed points and infinity are asked for.
+
+        Raises:
+            ValueError: u is not exp, or there is a ridge term.
+        """
+        if self.activation != "exp" or self.w is not None:
+            raise ValueError(
+                f"A sum of softmax regressions is one of u = exp without ridge; this model has {self.activation}"
+                f"{' and a ridge term' if self.w is not None else ''}. Use fixedpoints.find for its flow."
+            )
+        places = (tuple(range(1, self.A.rows + 1)),)
+        return JointRegression(self.x, (self.A,), (self.b,), self.normalization, places, self.source)
+
     def interpolation(self) -> dict[sp.Symbol, sp.Expr]:
         """A point with f = b, where both losses (without ridge) vanish; unique up to the `flat` directions.
 
@@ -318,8 +332,7 @@ class SoftmaxRegression:
         """
         if self.activation != "exp":
             raise ValueError(f"`interpolation` needs u = exp; this model has {self.activation}.")
-        logarithms = interpolating_point(self.A.row_join(sp.ones(self.A.rows, 1)), self.b, sum_rows=[self.b])
-        return dict(zip(self.x, logarithms[:-1], strict=True))
+        return dict(zip(self.x, interpolating_point([self.A], [self.b]), strict=True))
 
     # --- one weight
     # -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from references import reference
 from softmax_problems import named, problem
 
 from fixedpoints.softmax_regression import interpolation, points
-from fixedpoints.softmax_regression.problem import reduced
+from fixedpoints.softmax_regression.problem import joint, reduced
 from symbolic.roots import real_roots
 
 TOLD = reference("softmax_numbers")["fixed_points"]
@@ -125,8 +125,10 @@ def test_a_lost_point_is_noticed_by_the_index_sum(monkeypatch):
         file, "find", lambda *a, **k: (lambda f: replace(f, points=f.points[1:]))(honest(*a, **k))
     )
     file._points.cache_clear()
+    file.located.cache_clear()
     stops = points(named("D2a"))
     file._points.cache_clear()
+    file.located.cache_clear()
     assert stops.certificate.kind == "unknown"
     assert "the indices sum to 0, while infinity demands 1" in stops.certificate.reason
 
@@ -144,7 +146,7 @@ def test_algebra_and_infinity_agree_on_random_problems():
         b = [sp.Rational(int(w), int(weights.sum())) for w in weights]
         b[0] -= sp.Rational(int(draw.integers(0, 3) == 0), 2)
         model = problem(A, b, ("normalized", "rescaled")[int(draw.integers(0, 2))])
-        if reduced(model).dim == 0:
+        if reduced(joint(model)).dim == 0:
             continue
         stops = points(model)
         assert stops.certificate.kind == "complete", (A, b, model.normalization)
@@ -194,5 +196,5 @@ def test_refusals():
         points(problem([[1], [2]], [sp.oo, 0]))
     with pytest.raises(ValueError, match="`budget` must be a positive number of seconds; got 0"):
         points(named("D1a"), budget=0)
-    with pytest.raises(TypeError, match="of a vector model with numbers; got str"):
+    with pytest.raises(TypeError, match="of a vector or matrix model with numbers; got str"):
         points("D1a")

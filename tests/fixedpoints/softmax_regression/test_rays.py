@@ -127,7 +127,7 @@ def test_faulty_rays_are_refused(direction, start, message):
 
 
 def test_models_without_numbers_or_of_other_losses_are_refused():
-    with pytest.raises(TypeError, match="of a vector model with numbers; got list"):
+    with pytest.raises(TypeError, match="of a vector or matrix model with numbers; got list"):
         escape([[1], [2]], [1])
     with pytest.raises(ValueError, match=r"The parameters \['A_1_1', .* have no numbers"):
         escape(vector.model(n=2, d=1), [1])

@@ -211,5 +211,5 @@ def test_other_refusals():
         verdict(named("D1a"), [0.1], tolerance=0)
     with pytest.raises(ValueError, match="every point is a fixed point"):
         verdict(problem([[1], [1]], ["1/2", "1/2"]), [0.1])
-    with pytest.raises(TypeError, match="of a vector model with numbers; got int"):
+    with pytest.raises(TypeError, match="of a vector or matrix model with numbers; got int"):
         verdict(3, [0.1])
