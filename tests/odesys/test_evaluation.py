@@ -4,7 +4,6 @@ import json
 import pickle
 from functools import cache
 
-import jax
 import mpmath
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from references import reference
 
 import odesys
 import symbolic
-from odesys.evaluation import DomainError, evaluate, time_course
+from odesys.evaluation import DomainError, evaluate
 from symbolic import closed_form
 
 x, t, x0 = sp.symbols("x t x_0")
@@ -24,7 +23,7 @@ y = sp.Symbol("y", positive=True)
 v = sp.Symbol("v", positive=True)
 lam, tau, a, r, K, k, P = sp.symbols("lambda tau a r K k P", positive=True)
 Q = sp.Symbol("Q", nonnegative=True)
-s, C, b, c = sp.symbols("s C b c")
+s, C, c = sp.symbols("s C c")
 vmax, k_A, k_B = sp.symbols("v_max k_A k_B", positive=True)
 
 LOGISTIC = r * y * (1 - y / K)
@@ -253,92 +252,6 @@ def test_network_law_agrees_with_an_integrator(imbalance, target, start):
     times = np.linspace(0.0, 2.0, 20)
     run = odesys.solve(odesys.ODESystem(solved(f).field, numbers), {"x": start}, times, rtol=1e-11)
     np.testing.assert_allclose(course(f, start, times, **numbers), run["x"], rtol=1e-8, atol=1e-10)
-
-
-# --- derivatives --------------------------------------------------------------------------------------------
-
-
-class TestTimeCourse:
-    numbers = (1.11, 0.4, 1.0)  # a, lambda, tau: the order of the field's parameters
-
-    def law(self):
-        law = solved(ALIGNED)
-        assert [p.name for p in law.field.parameters] == ["a", "lambda", "tau"]
-        return law
-
-    def rate(self, z):
-        A, size, _ = self.numbers
-        return size**2 * z**2 - size**3 * A * z**5
-
-    def test_implicit_function_theorem(self):
-        starts, moments = np.array([0.01, 0.01, 2.0, 1e-6]), np.array([300.0, 624.0, 3.0, 6.2e6])
-        with jax.enable_x64(True):
-            run = time_course(self.law(), "jax")
-
-            def value(when, origin):
-                return run(when, (origin,), self.numbers)[0]
-
-            derivatives = jax.jit(jax.vmap(jax.value_and_grad(value, argnums=(0, 1))))
-            z, (by_time, by_start) = derivatives(moments, starts)
-        np.testing.assert_allclose(by_time, self.rate(z), rtol=EXACT)
-        np.testing.assert_allclose(by_start, self.rate(z) / self.rate(starts), rtol=EXACT)
-
-    def test_derivatives_by_parameters(self):
-        times = np.array([100.0, 500.0, 620.0, 640.0, 1e5])
-        with jax.enable_x64(True):
-            run = time_course(self.law(), "jax")
-            by_start, by_args = jax.jit(
-                jax.jacrev(lambda origin, args: run(times, (origin,), args)[0], argnums=(0, 1))
-            )(0.01, self.numbers)
-        names = ("a", "lambda", "tau")
-        for i in range(3):
-            steps = [
-                tuple(n + sign * 1e-6 * (i == j) for j, n in enumerate(self.numbers)) for sign in (1, -1)
-            ]
-            ends = [course(ALIGNED, 0.01, times, **dict(zip(names, n, strict=True))) for n in steps]
-            # Central differences of step 1e-6: rounding 1e-10, and curvature times 1e-12.
-            np.testing.assert_allclose(by_args[i], (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
-        # Saturated, at v* = (lam a)^(-1/3), d ln v*/d ln lam = -1/3 and the start is forgotten.
-        star = (0.4 * 1.11) ** (-1 / 3)
-        assert float(by_args[0][-1]) == pytest.approx(
-            -star / 3 / 1.11, rel=1e-7
-        )  # within 1e-8 it moves with v*
-        assert float(by_args[1][-1]) == pytest.approx(-star / 3 / 0.4, rel=1e-7)
-        assert abs(float(by_start[-1])) < 1e-10  # f a few roundings from v*, over f(x_0) = 1.6e-5
-
-    def test_at_an_equilibrium_perturbations_grow_linearly(self):
-        # f = x^2 (1 - x)^3 (2 - x) has f'(2) = -4 (1 - 2)^3 = 4, so that dx/dx_0 = exp(4 t) at x_0 = 2.
-        with jax.enable_x64(True):
-            run = time_course(solved(x**2 * (1 - x) ** 3 * (2 - x)), "jax")
-            z, slope = jax.jit(jax.value_and_grad(lambda origin: run(0.5, (origin,))[0]))(2.0)
-        assert float(z) == 2.0
-        assert float(slope) == pytest.approx(np.exp(2.0), rel=EXACT)
-
-    def test_maps_over_starts_and_compiles_once(self):
-        with jax.enable_x64(True):
-            run = time_course(self.law(), "jax")
-            traced = []
-
-            @jax.jit
-            def many(starts, args):
-                traced.append(1)
-                return jax.vmap(lambda origin: run(600.0, (origin,), args)[0])(starts)
-
-            starts = np.logspace(-6, 0.5, 20)
-            got = np.array(many(starts, self.numbers))
-            many(2 * starts, tuple(2 * n for n in self.numbers))
-            assert len(traced) == 1
-            names = ("a", "lambda", "tau")
-            for origin, value in zip(starts, got, strict=True):
-                numbers = dict(zip(names, self.numbers, strict=True))
-                assert value == pytest.approx(course(ALIGNED, origin, [600.0], **numbers)[0], rel=1e-13)
-
-    def test_explicit_laws_too(self):
-        with jax.enable_x64(True):
-            run = time_course(solved(LOGISTIC), "jax")
-            # dx/dx0 = f(x)/f(x0) for any autonomous scalar law.
-            z, slope = map(float, jax.value_and_grad(lambda origin: run(2.0, (origin,), (3.0, 1.5))[0])(0.2))
-        assert slope == pytest.approx(z * (1 - z / 3) / (0.2 * (1 - 0.2 / 3)), rel=1e-12)
 
 
 # --- the dataset --------------------------------------------------------------------------------------------

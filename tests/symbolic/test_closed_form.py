@@ -8,13 +8,13 @@ import pytest
 import sympy as sp
 
 import symbolic
-from symbolic import closed_form, families, proof
+from symbolic import closed_form, families
 
 x, t, x0 = sp.symbols("x t x_0")
 y = sp.Symbol("y", positive=True)
 y0 = sp.Symbol("y_0", positive=True)
-a, b, c, r, K, n, s, C = sp.symbols("a b c r K n s C")
-A, B, R, S, k = sp.symbols("A B R S k", positive=True)
+a, b, c, K, n, s, C = sp.symbols("a b c K n s C")
+A, R, S, k = sp.symbols("A R S k", positive=True)
 lam, tau, P = sp.symbols("lambda tau P", positive=True)
 Q = sp.Symbol("Q", nonnegative=True)
 v, k_A, k_B = sp.symbols("v k_A k_B", positive=True)
@@ -312,58 +312,6 @@ def test_boundaries_are_the_zeros_of_the_field():
     }
 
 
-class TestBasin:
-    def test_between_certified_zeros(self):
-        law = solved((lam**2 * y**2 - lam**3 * A * y**5) / tau, y)
-        numbers = {"lambda": 0.4, "A": 69 / 62, "tau": 1.0}
-        lower, upper = law.basin(0.01, numbers)
-        assert lower == 0.0
-        assert upper == pytest.approx(1.3096669533079181441, rel=1e-15)  # section A, v_star
-        assert law.basin(2.0, numbers)[0] == pytest.approx(1.3096669533079181441, rel=1e-15)
-
-    def test_zeros_without_radicals(self):
-        assert solved(x**5 - x + 1).basin(0.0)[0] == pytest.approx(-1.16730397826141868, rel=1e-15)
-
-    def test_algebraic_coefficients(self):
-        law = solved(x * (x - sp.sqrt(2)) * (x + 1))
-        assert law.basin(0.5) == (0.0, pytest.approx(2**0.5, rel=1e-15))
-
-    @pytest.mark.parametrize(
-        ("f", "start", "message"),
-        [
-            (x**3 - x, 1.0, "is a zero of the field"),
-            (x / (1 - x), 1.0, "is a singularity of the field"),
-            (sp.sqrt(x**2 - 1), 0.5, "is not real at the start"),
-            (sp.sin(x), 0.5, "cannot be certified"),
-            (b * x, 1.0, r"No number for the parameters \['b'\]"),
-        ],
-    )
-    def test_refusals(self, f, start, message):
-        with pytest.raises(ValueError, match=message):
-            solved(f).basin(start)
-
-
-class TestArrival:
-    @pytest.mark.parametrize(
-        ("f", "start", "expected"),
-        [
-            (1 + x**4, 0, mpmath.pi / mpmath.sqrt(8)),  # the integral of 1/(1 + x^4) over (0, oo)
-            (x**2 * (1 + x), 1, 1 - mpmath.log(2)),  # -1/x + ln((1 + x)/x) from 1 to oo
-            (x**2 * (1 + x), -2, mpmath.log(2) - mpmath.mpf(1) / 2),
-            (x**2 * (1 + x), -sp.Rational(1, 2), mpmath.inf),  # towards the double zero at 0
-            (1 / (x * (x**2 + 1)), -1, mpmath.inf),
-            ((x**2 + 1) / (1 - x), 0, mpmath.pi / 4 - mpmath.log(2) / 2),  # the pole at 1
-            (x - x**4 + x**6 / 9, sp.Rational(1, 2), mpmath.inf),
-        ],
-    )
-    def test_by_hand(self, f, start, expected):
-        assert solved(f).arrival(start) == pytest.approx(float(expected), rel=1e-14)
-
-    def test_explicit_laws_say_it_in_their_domain(self):
-        with pytest.raises(ValueError, match="its domain tells"):
-            solved(x**2).arrival(1.0)
-
-
 # --- refusals -----------------------------------------------------------------------------------------------
 
 
@@ -387,106 +335,3 @@ def test_names_that_are_taken():
     law = closed_form.solve(symbolic.VectorField((x,), (-time * start * x,), (time, start)))
     assert law.time.name not in {"t", "x", "x_0"}
     assert law.initial[x].name not in {"t", "x", "x_0"}
-
-
-# --- verify -------------------------------------------------------------------------------------------------
-
-z, z0 = sp.symbols("z z_0")
-
-
-class TestVerify:
-    def test_several_states(self):
-        field = symbolic.VectorField((x, z), (-z, x))
-        law = closed_form.verify(
-            field,
-            {x: x0 * sp.cos(t) - z0 * sp.sin(t), z: x0 * sp.sin(t) + z0 * sp.cos(t)},
-            time=t,
-            initial={x: x0, z: z0},
-        )
-        assert law.explicit[z] == x0 * sp.sin(t) + z0 * sp.cos(t)
-        assert law.proof.residual == 0
-
-    def test_non_autonomous(self):
-        field = symbolic.VectorField((x,), (-2 * t * x + r,), (r,), time=t)
-        candidate = sp.exp(-(t**2)) * (x0 + r * sp.sqrt(sp.pi) / 2 * sp.erfi(t))
-        law = closed_form.verify(field, {x: candidate}, time=t, initial={x: x0})
-        assert law.initial == {x: x0}
-
-    def test_textbook_logistic_gains_its_domain(self):
-        field = symbolic.VectorField((x,), (R * x * (1 - x / A),), (R, A))
-        candidate = A * x0 * sp.exp(R * t) / (A + x0 * (sp.exp(R * t) - 1))
-        law = closed_form.verify(field, {x: candidate}, time=t, initial={x: x0})
-        (condition,) = law.domain.conditions
-        numbers = {R: 1, A: 1, x0: -1}  # blows up at ln 2
-        assert bool(condition.subs(numbers).subs(t, 0.69))
-        assert not bool(condition.subs(numbers).subs(t, 0.7))
-
-    def test_conditions_choose_the_component(self):
-        field = symbolic.VectorField((x,), (sp.sqrt(x**2 - 1),))
-        candidate = {x: sp.cosh(t + sp.acosh(x0))}
-        law = closed_form.verify(field, candidate, time=t, initial={x: x0}, conditions=(x0 > 1,))
-        assert law.domain.conditions == (x0 > 1,)
-        # From x_0 < -1 the same formula runs the wrong way.
-        with pytest.raises(symbolic.NotASolutionError, match="is not a solution"):
-            closed_form.verify(field, candidate, time=t, initial={x: x0})
-
-    def test_where_the_field_vanishes_the_formula_ends(self):
-        # y' = -sqrt(y) empties the vessel at t = 2 sqrt(y_0); the parabola runs on and would fill it again.
-        law = closed_form.verify(
-            symbolic.VectorField((y,), (-sp.sqrt(y),)),
-            {y: (sp.sqrt(y0) - t / 2) ** 2},
-            time=t,
-            initial={y: y0},
-        )
-        (condition,) = law.domain.conditions
-        assert condition.subs({y0: 4, t: 3.99}) == sp.true
-        assert condition.subs({y0: 4, t: 4.01}) == sp.false
-
-    @pytest.mark.parametrize(
-        ("f", "candidate"),
-        [
-            (sp.sqrt(y), (sp.sqrt(y0) - t / 2) ** 2),  # the mirror branch: its square solves
-            (sp.sqrt(y), (sp.sqrt(y0) + t / 2 + t**2) ** 2),  # starts with the right slope
-            (y * (1 - y), y0 * sp.exp(t)),  # linearised
-        ],
-    )
-    def test_the_exact_argument_needs_no_numbers_to_refuse(self, monkeypatch, f, candidate):
-        monkeypatch.setattr(proof, "course_spots", lambda course: ())
-        with pytest.raises(symbolic.UndecidedError, match="Could not prove"):
-            closed_form.verify(symbolic.VectorField((y,), (f,)), {y: candidate}, time=t, initial={y: y0})
-
-    @pytest.mark.parametrize(
-        ("f", "candidate"),
-        [
-            (sp.sqrt(y), (sp.sqrt(y0) - t / 2) ** 2),  # the mirror branch
-            (sp.sqrt(y), (1 + t / 2) ** 2),  # one start only
-            (y * (1 - y), y0 * sp.exp(t) / (1 + y0 * sp.exp(t))),  # starts elsewhere
-            (y * (1 - y), y0 * sp.exp(t)),  # linearised
-        ],
-    )
-    def test_refuses_what_is_no_solution(self, f, candidate):
-        field = symbolic.VectorField((y,), (f,))
-        with pytest.raises(symbolic.NotASolutionError, match="should be zero") as refusal:
-            closed_form.verify(field, {y: candidate}, time=t, initial={y: y0})
-        assert refusal.value.residual != 0
-
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"candidate": {}}, r"`candidate` must name exactly the states \['x'\]"),
-            ({"candidate": {x: z * t}}, r"The candidate uses \['z'\]"),
-            ({"initial": {x: x}}, "must give each state its own symbol"),
-            ({"time": x}, "is a state or a parameter"),
-            ({"conditions": (sp.Ge(x0, 0),)}, "must be strict inequalities"),
-        ],
-    )
-    def test_refuses_bad_arguments(self, changes, message):
-        given = {"candidate": {x: x0 * sp.exp(-t)}, "time": t, "initial": {x: x0}} | changes
-        with pytest.raises(ValueError, match=message):
-            closed_form.verify(symbolic.VectorField((x,), (-x,)), given.pop("candidate"), **given)
-
-    def test_refuses_another_time(self):
-        with pytest.raises(ValueError, match="Use the same symbol"):
-            closed_form.verify(
-                symbolic.VectorField((x,), (-z * x,), time=z), {x: x0}, time=t, initial={x: x0}
-            )
