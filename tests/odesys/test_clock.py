@@ -88,6 +88,26 @@ def test_gradient_flow_takes_step_k_at_k_eta_tau():
     assert clock.gradient_flow(0.1, time_constant=2.0).time(5) == pytest.approx(1.0)
 
 
+def test_without_further_numbers_tau_and_the_weights_have_the_scale_one():
+    ticks = clock.gradient_flow(0.25)
+    assert (ticks.step_time, ticks.time_constant, ticks.weight_scale) == (0.25, 1.0, 1.0)
+    assert clock.Clock(0.25).time_constant_in_steps == 4
+    assert clock.Clock(0.25).weight_scale == 1
+
+
+@pytest.mark.parametrize(
+    ("ticks", "normalization", "rule"),
+    [
+        (clock.merged, "sum", "t = 2 k eta N tau,"),
+        (clock.merged, "mean", "t = 2 k eta tau,"),
+        (clock.separate, "sum", "t = 2 k eta N^{2/3} tau,"),
+        (clock.separate, "mean", "t = 2 k eta tau,"),
+    ],
+)
+def test_the_rule_in_words(ticks, normalization, rule):
+    assert ticks(Task(7), 0.5, normalization).description.startswith(rule)
+
+
 def test_steps_and_times_invert_each_other():
     ticks = clock.merged(Task(31), rate=1e-3)
     steps = np.arange(0, 6001, 500)
@@ -96,6 +116,9 @@ def test_steps_and_times_invert_each_other():
 
 def test_the_authors_sequence_length_counts_the_query():
     assert clock.context_length(32) == 31
+    # The shortest context is one pair.
+    assert clock.context_length(2) == 1
+    assert clock.prediction_scale(1, "tokens") == 0.5
 
 
 @pytest.mark.parametrize("rate", [0.0, -1e-3, float("nan"), float("inf")])

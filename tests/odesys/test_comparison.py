@@ -127,6 +127,22 @@ def test_all_shared_variables_are_compared_in_order():
     assert [check.name for check in compare(theory, run, variables=["b"])] == ["flow: b"]
 
 
+def test_labels_and_constants_are_not_compared():
+    more = {"kind": ("time", np.full(201, "saddle")), "rate": 0.5}
+    assert [check.name for check in compare(course(u=TIMES).assign(more), course(u=TIMES).assign(more))] == [
+        "flow: u"
+    ]
+
+
+def test_the_theorys_own_instants_are_read_up_to_rounding_and_not_interpolated():
+    # Three instants are too few for a spline. The run's are off by rounding, also at the ends.
+    grid = np.array([10.0, 11.0, 12.0])
+    (check,) = compare(course(at=grid, u=grid**2), course(at=grid * [1 - 1e-15, 1, 1 + 1e-15], u=grid**2))
+    assert (check.measured, "at 3 instants" in check.reason) == (0, True)
+    with pytest.raises(ValueError, match="3 instants are too few"):
+        compare(course(at=grid, u=grid**2), course(at=grid[:2] + 1e-9, u=grid[:2] ** 2))
+
+
 @pytest.mark.parametrize(
     ("theory", "run", "options", "message"),
     [
@@ -141,10 +157,10 @@ def test_all_shared_variables_are_compared_in_order():
         ),
         (course(u=TIMES), course(v=TIMES), {}, r"share no variable: \['u'\] against \['v'\]"),
         (
-            course(u=TIMES),
+            course(u=TIMES, w=TIMES),
             course(u=TIMES),
             {"variables": ["w"]},
-            r"\['w'\] are not in both; the theory has \['u'\]",
+            r"\['w'\] are not in both; the theory has \['u', 'w'\], the run \['u'\]",
         ),
         (course(u=TIMES), course(u=TIMES), {"variables": "u"}, "must be a non-empty list of names; got 'u'"),
         (course(u=TIMES), course(u=TIMES), {"variables": []}, r"must be a non-empty list of names; got \[\]"),
@@ -152,6 +168,7 @@ def test_all_shared_variables_are_compared_in_order():
         (course(u=TIMES), course(at=TIMES + 2, u=TIMES), {}, "Fewer than two instants of the run"),
         (course(u=np.full(201, np.nan)), course(u=TIMES), {}, "theory's 'u' holds nan or infinity"),
         (course(at=TIMES[::-1], u=TIMES), course(u=TIMES), {}, "at least two instants in increasing order"),
+        (course(at=[0.0, 1.0, 1.0], u=[0.0, 1.0, 1.0]), course(u=TIMES), {}, "in increasing order; got 3"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(theory, run, options, message):

@@ -37,6 +37,11 @@ def test_entries_of_a_variable_share_colour_and_legend():
     assert legend(axes) == ["v, theory"]
 
 
+def test_labels_and_constants_are_not_drawn():
+    axes = time_course(course(a=TIMES).assign(kind=("time", np.full(101, "saddle")), rate=0.5))
+    assert legend(axes) == ["a"]
+
+
 def test_labels_tell_names_and_units():
     run = course(loss=TIMES)
     run["time"].attrs = {"long_name": "time", "units": "tau"}

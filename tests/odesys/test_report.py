@@ -115,6 +115,8 @@ def test_nan_catches_nothing():
     # A fault that breaks the measurement itself shows nothing about the tolerance.
     assert not control(half_time, math.nan, name="broken", true=half_time(27.5)).passed
     assert control(half_time, math.inf, name="blow-up", true=half_time(27.5)).passed
+    # Nor does infinity where infinity is expected: their difference is nan.
+    assert not Check("control: endless", math.inf, math.inf, 0.5, planted=True).passed
 
 
 def test_a_control_cannot_use_another_tolerance():

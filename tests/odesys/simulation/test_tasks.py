@@ -169,6 +169,14 @@ def test_impossible_data_are_refused(changes, message):
         make(**changes)
 
 
+def test_two_sequences_have_a_standard_error():
+    # Half their difference.
+    one, other = make(sequences=2).data().labels
+    mean, error = estimate(make(sequences=2), lambda prompts, labels: labels)
+    assert mean == pytest.approx((one + other) / 2, rel=1e-14)
+    assert error == pytest.approx(abs(one - other) / 2, rel=1e-14)
+
+
 def test_a_single_sequence_has_no_standard_error():
     with pytest.raises(ValueError, match="needs at least 2 sequences; the task has 1"):
         estimate(make(sequences=1), lambda prompts, labels: labels)
