@@ -86,6 +86,27 @@ def test_packages_share_one_parent_folder():
     assert len(homes) == 1, f"the packages come from {sorted(map(str, homes))}"
 
 
+def thawed(tree: ast.Module) -> list[str]:
+    """The public dataclasses whose fields can be set later; private ones may gather what they meet."""
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_"
+        for decorator in map(ast.unparse, node.decorator_list)
+        if decorator.startswith("dataclass") and "frozen=True" not in decorator
+    ]
+
+
+def test_public_dataclasses_are_frozen():
+    found = {name: thawed(ast.parse(path.read_text(encoding="utf-8"))) for name, path in modules()}
+    assert {name: classes for name, classes in found.items() if classes} == {}
+    # Without this, a mistake in `thawed` would let everything pass.
+    planted = (
+        "@dataclass\nclass A: ...\n@dataclass(eq=False)\nclass B: ...\n@dataclass(frozen=True)\nclass C: ..."
+    )
+    assert thawed(ast.parse(planted)) == ["A", "B"]
+
+
 HEAVY = ("jax", "diffrax", "equinox", "scipy", "xarray", "pandas", "matplotlib", "rich", "typer", "h5netcdf")
 
 

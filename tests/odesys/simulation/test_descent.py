@@ -172,6 +172,10 @@ class TestGradients:
         gathered = moments.cache_info().misses
         descend(networks.MergedAttention(heads=3), task, gradient=gradient, **{**RUN, "steps": 2})
         assert moments.cache_info().misses == gathered
+        # All runs share them, so that nobody may write to them.
+        features = attention_features if gradient == "full" else cubic_features
+        with pytest.raises(ValueError, match="read-only"):
+            moments(task, features, "sum").gram[0, 0] = 7.0
 
     def test_a_seed_fixes_the_start(self, task):
         first, again, other = (descend(NET, task, **{**RUN, "steps": 2, "seed": s}) for s in (1, 1, 2))
