@@ -3,6 +3,7 @@
 import sympy as sp
 
 from symbolic.softmax_regression import vector
+from symbolic.softmax_regression.matrix import MatrixSoftmaxRegression
 
 _DATA = {
     "D1a": ([[0], [4], [5]], ["1/3", "0", "2/3"]),  # three fixed points, or none if rescaled
@@ -17,11 +18,38 @@ _DATA = {
 }
 
 
+#: A2 e_1 = 1, so that the first column of X is conserved and two weights are left.
+_MATRICES = {
+    "M1": ([[1, 2], [0, 1]], [[1, 0], [1, 1]], [["1/2", "1/2"], ["1/4", "3/4"]]),
+}
+
+
 def problem(A, b, loss="normalized"):
     """A model with numbers; strings are fractions."""
-    exact = [sp.Rational(value) if isinstance(value, str) else value for value in b]
-    return vector.model(n=len(A), d=len(A[0]), loss=loss).at(A, exact)
+    return vector.model(n=len(A), d=len(A[0]), loss=loss).at(A, _exact(b))
+
+
+def matrix_problem(A1, A2, B, loss="normalized"):
+    """A matrix model with numbers; strings are fractions."""
+    return MatrixSoftmaxRegression(A1, A2, [_exact(row) for row in B], loss)
+
+
+def product(A, targets, loss="normalized"):
+    """One problem of a single weight for each target, side by side: A1 is the unit matrix, so that X decouples."""
+    return matrix_problem(sp.eye(len(targets)).tolist(), [[a] for a in A], targets, loss)
+
+
+def one_row(name, loss="normalized"):
+    """The vector problem of this name as a matrix problem with A1 = (1)."""
+    A, b = _DATA[name]
+    return matrix_problem([[1]], A, [b], loss)
+
+
+def _exact(values):
+    return [sp.Rational(value) if isinstance(value, str) else value for value in values]
 
 
 def named(name, loss="normalized"):
+    if name in _MATRICES:
+        return matrix_problem(*_MATRICES[name], loss)
     return problem(*_DATA[name], loss)

@@ -5,7 +5,7 @@ space. The second witness is Poincare and Hopf's: the indices of nondegenerate p
 for a saddle, +1 for a maximum of two weights (-1 for one), sum to what infinity says,
 
     one weight     (out_+ + out_-)/2,   out = 1 where the loss rises outwards, -1 where it falls
-    two weights    1 - (minima of faces that attract) + (maxima of faces that attract);   a vertex is a minimum
+    two weights    1 - (minima of faces that attract) + (maxima of faces that attract),   if all others repel
                    1 for the rescaled loss if it grows in every direction (`fans.grows_everywhere`)
 
 Weights are counted without flat directions. All this is about a sum of regressions, so of a matrix problem too.
