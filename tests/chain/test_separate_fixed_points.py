@@ -22,7 +22,7 @@ def numbers(spectrum, context=7):
 
 
 @pytest.mark.parametrize(("dim", "heads", "rank"), SIZES)
-def test_the_derived_flow_and_its_jacobian(dim, heads, rank):
+def test_the_derived_loss_flow_and_jacobian(dim, heads, rank):
     model, modes = separate.model(dim=dim, heads=heads, rank=rank), Modes(SPECTRA[dim], 7)
     field = compile_field(ODESystem(model.flow, numbers(SPECTRA[dim])))
     size = heads * (1 + 2 * rank * dim)
@@ -32,6 +32,10 @@ def test_the_derived_flow_and_its_jacobian(dim, heads, rank):
     # Sums of some hundred products of order one, in two orders.
     np.testing.assert_allclose(weights.velocity(modes), rate, atol=1e-12)
     np.testing.assert_allclose(-hessian(weights, modes) / 2, slopes, atol=1e-12)
+    # At any M, not only at the diagonal ones of fixed points.
+    at = {**dict(zip(model.weights, weights.vector, strict=True)), task.N: 7}
+    at |= dict(zip(task.eigenvalues(dim), SPECTRA[dim], strict=True))
+    assert modes.loss(weights.M) == pytest.approx(float(model.loss.subs(at)), rel=1e-12)
 
 
 @pytest.mark.parametrize(("dim", "heads", "rank"), SIZES)
