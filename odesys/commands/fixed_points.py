@@ -167,16 +167,17 @@ def _shown(lattice: Lattice, limit: int) -> tuple[Sequence[Point], list[str]]:
 def softmax(options: Options) -> Answer:
     """Softmax regression on the data of the study, by name: complete on the whole space."""
     from fixedpoints.softmax_regression import points
-    from odesys.studies.softmax.setting import CASES
+    from odesys.studies.softmax.setting import CASES, MATRICES
 
     options.refuse("dim", "context", "heads", "rank", "eigenvalues", model="softmax")
     case = options.case or "two-minima"
     name, loss = case.removesuffix("-rescaled"), "rescaled" if case.endswith("-rescaled") else "normalized"
-    if name not in CASES:
+    cases = CASES | MATRICES
+    if name not in cases:
         raise UsageFault(
-            f"There is no case {case!r} of softmax; the cases are {', '.join(CASES)}, each also with -rescaled."
+            f"There is no case {case!r} of softmax; the cases are {', '.join(cases)}, each also with -rescaled."
         )
-    return general(f"softmax regression, {loss} loss, {name}", points(CASES[name].derived(loss)).found)
+    return general(f"softmax regression, {loss} loss, {name}", points(cases[name].derived(loss)).found)
 
 
 def book(name: str, problem: Callable[[], textbook.Problem], options: Options) -> Answer:

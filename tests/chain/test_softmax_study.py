@@ -10,6 +10,7 @@ class TestSoftmax(StudySuite):
         "the column-major factor A2 kron A1 on row-major weights",
         "the normalized loss taken for the rescaled one",
         "a minimum taken for a plateau",
+        "a run on its way taken for its end",
         "eta_c of a loss without the 1/2",
         "another symmetry-breaking step",
         "autodiff of a library softmax, not centred",

@@ -200,6 +200,14 @@ class TestSoftmax:
         )
         assert document(capfd, "softmax", "--case", "three-points-rescaled")["points"] == []
 
+    def test_a_matrix_by_name(self, capfd):
+        found = document(capfd, "softmax", "--case", "reference-matrix")
+        assert found["certificate"] == "complete"
+        (point,) = found["points"]
+        # log-odds: X_22 = log 3, X_12 + 2 X_22 = 0; the first column is conserved, and zero by choice
+        wanted = {"X_1_1": 0, "X_1_2": -2 * math.log(3), "X_2_1": 0, "X_2_2": math.log(3)}
+        assert point["location"] == pytest.approx(wanted, rel=1e-15)
+
     @pytest.mark.parametrize("arguments", [["--case", "nothing"], ["--heads", "2"]])
     def test_faults(self, capfd, arguments):
         assert cli.main(["fixed-points", "softmax", *arguments]) == 2

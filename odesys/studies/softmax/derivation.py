@@ -54,8 +54,14 @@ def _tensor_trick() -> list[Check]:
         )
 
     true = judge(A1, A2)
+    small = matrix.model(n=2, d=1)
     return [
         true,
+        identity(
+            "derive: the flow of the matrix problem is that of the sum of its rows",
+            [one - other for one, other in zip(small.joint.flow.rhs, small.flow.rhs, strict=True)],
+            source=f"{SEED_PAPER}, the tensor trick",
+        ),
         control(
             partial(judge, A2), A1, name="the column-major factor A2 kron A1 on row-major weights", true=true
         ),

@@ -8,7 +8,7 @@ from fixedpoints.softmax_regression import escape, points, verdict
 from odesys.check import Check, control
 from odesys.integrators.contract import solve
 from odesys.lambdify import compile_field
-from odesys.studies.softmax.setting import CASES, FIFTY_DIGITS, PAPERS
+from odesys.studies.softmax.setting import CASES, FIFTY_DIGITS, MATRICES, PAPERS, SEED_PAPER, Case, Matrix
 from odesys.system import ODESystem
 
 __all__ = ["checks"]
@@ -17,15 +17,15 @@ __all__ = ["checks"]
 def checks() -> list[Check]:
     """All checks of fixed points and of infinity."""
     return [
-        *(check for name in CASES for check in _points(name)),
+        *(check for name, case in (CASES | MATRICES).items() for check in _points(name, case)),
         *_rescaled_has_none(),
         *_plateau(),
+        *_matrix_run(),
     ]
 
 
-def _points(name: str) -> list[Check]:
+def _points(name: str, case: Case | Matrix) -> list[Check]:
     """The fixed points of the normalized flow: how many, where, and that the indices sum to what infinity demands."""
-    case = CASES[name]
     found = points(case.derived())
     if found.certificate.kind != "complete":
         raise AssertionError(str(found.certificate))
@@ -37,7 +37,7 @@ def _points(name: str) -> list[Check]:
             len(located),
             len(expected),
             0,
-            FIFTY_DIGITS,
+            case.source,
             "exact: a count",
         )
     ]
@@ -48,7 +48,7 @@ def _points(name: str) -> list[Check]:
                 float(np.abs(located - expected).max()),
                 0.0,
                 1e-15,
-                FIFTY_DIGITS,
+                case.source,
                 "certified roots, rounded to float64",
             )
         )
@@ -126,3 +126,39 @@ def _plateau() -> list[Check]:
     true = judge([10.0, 40.0])
     minimum = list(CASES["two-minima"].minima[0])
     return [true, control(judge, minimum, name="a minimum taken for a plateau", true=true)]
+
+
+#: The reference run: X row by row at t = 0 and at t = 50, to 15 digits.
+_START = {"X_1_1": 1 / 2, "X_1_2": 0.0, "X_2_1": -1 / 3, "X_2_2": 1 / 4}
+_AT_50 = (0.5, -1.302161847445534, -1 / 3, 0.709529712607342)
+
+
+def _matrix_run() -> list[Check]:
+    """A matrix problem's flow, judged at its end: P = B, certified; on its way there it has not settled."""
+    model = MATRICES["reference-matrix"].derived()
+    run = solve(ODESystem(model.flow), _START, np.array([0.0, 50.0, 1e4]), rtol=1e-11, atol=1e-13)
+    states = np.array([run[name].values for name in _START]).T
+
+    def judge(state: np.ndarray) -> Check:
+        return Check(
+            "fixed-points: reference-matrix, the flow ends at a certified point with P = B",
+            measured=float(verdict(model, state.tolist()).kind == "interpolation"),
+            expected=1.0,
+            tolerance=0,
+            source=f"{SEED_PAPER}; B > 0 can be met, and every end at infinity repels",
+            reason="exact: a truth value",
+        )
+
+    true = judge(states[2])
+    return [
+        Check(
+            "fixed-points: reference-matrix, largest error of the flow at t = 50",
+            float(np.abs(states[1] - _AT_50).max()),
+            0.0,
+            1e-11,
+            FIFTY_DIGITS,
+            "the relative tolerance of the solver",
+        ),
+        true,
+        control(judge, states[1], name="a run on its way taken for its end", true=true),
+    ]

@@ -10,11 +10,12 @@ import sympy as sp
 from odesys.simulation import softmax_regression as judge
 from symbolic.softmax_regression import matrix, vector
 
-__all__ = ["CASES", "FIFTY_DIGITS", "PAPERS", "Case", "Matrix"]
+__all__ = ["CASES", "FIFTY_DIGITS", "MATRICES", "PAPERS", "SEED_PAPER", "Case", "Matrix"]
 
 PAPERS = "Li et al., arXiv:2304.13276; Gao, Song, Yin, arXiv:2305.00660"
 SEED_PAPER = "Gao, Song, Xie, arXiv:2307.02419"
 FIFTY_DIGITS = "independent 50-digit arithmetic"
+LOG_ODDS = "by hand: the logits of each row differ by the logarithm of its odds"
 
 
 def _numbers(text: str) -> tuple[sp.Rational, ...]:
@@ -27,13 +28,14 @@ class Case:
 
     Args:
         rows: of A; target: b.
-        minima, others: fixed points of the normalized flow, to 15 digits or more.
+        minima, others: fixed points of the normalized flow, to 15 digits or more; source: who says so.
     """
 
     rows: tuple[tuple[int, ...], ...]
     target: tuple[sp.Rational, ...]
     minima: tuple[tuple[float, ...], ...] = ()
     others: tuple[tuple[float, ...], ...] = ()
+    source: str = FIFTY_DIGITS
 
     @property
     def size(self) -> tuple[int, int]:
@@ -79,14 +81,22 @@ CASES: dict[str, Case] = {
 
 @dataclass(frozen=True)
 class Matrix:
-    """The matrix problem of the study: A1 and A2 are not symmetric, A2 has a column of ones.
+    """A matrix problem with exact numbers: A1 and A2 are not symmetric, A2 has a column of ones.
 
-    So X e_1 is conserved: the first column of X stays where it is.
+    So X e_1 is conserved: the first column of X stays where it is, and two weights are left.
+
+    Args:
+        left: A1; right: A2; target: B.
+        minima, others: fixed points of the normalized flow, X row by row with X e_1 = 0; source: who says so.
     """
 
     left: tuple[tuple[int, ...], ...] = ((1, 2), (0, 1))
     right: tuple[tuple[int, ...], ...] = ((1, 0), (1, 3))
     target: tuple[tuple[str, ...], ...] = (("1/3", "2/3"), ("3/4", "1/4"))
+    # 3 X_22 = -log 3, 3 (X_12 + 2 X_22) = log 2
+    minima: tuple[tuple[float, ...], ...] = ((0.0, 0.9634572526320550, 0.0, -0.3662040962227032),)
+    others: tuple[tuple[float, ...], ...] = ()
+    source: str = LOG_ODDS
 
     @cached_property
     def B(self) -> list[list[sp.Rational]]:
@@ -100,3 +110,14 @@ class Matrix:
     def judged(self, loss: str = "normalized") -> judge.SoftmaxRegression:
         """The problem as the definition states it, for autodiff."""
         return judge.matrix(self.left, self.right, [[float(b) for b in row] for row in self.B], loss)
+
+
+MATRICES: dict[str, Matrix] = {
+    "matrix": Matrix(),
+    # The one of the reference run: X_22 = log 3, X_12 + 2 X_22 = 0.
+    "reference-matrix": Matrix(
+        right=((1, 0), (1, 1)),
+        target=(("1/2", "1/2"), ("1/4", "3/4")),
+        minima=((0.0, -2.1972245773362196, 0.0, 1.0986122886681098),),
+    ),
+}
