@@ -13,7 +13,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from rich.text import Text
 
 from odesys import studies
 from odesys.commands.faults import BrokenRun, UsageFault
+from odesys.commands.own_models import is_file
 from odesys.folder import ReportFolderError, check_writable
 from odesys.report import Picture, Report, add_pictures
 
@@ -119,7 +121,11 @@ def _root(
 @app.command()
 def check(
     study: Annotated[
-        list[str] | None, typer.Argument(metavar="[STUDY]...", help="Which studies; all of them by default.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY|FILE.toml]...",
+            help="Which studies, or models of your own; all studies by default.",
+        ),
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Paper-size runs instead of quick ones.")] = False,
     figure: Annotated[
@@ -136,24 +142,45 @@ def check(
 ) -> int:
     """Derive, integrate, train, compare: a table of verdicts, and a report with figures and data."""
     chosen = tuple(dict.fromkeys(study or studies.names()))
-    unknown = [name for name in chosen if name not in studies.names()]
+    files = [name for name in chosen if is_file(name)]
+    unknown = [name for name in chosen if name not in (*studies.names(), *files)]
     if unknown:
-        raise UsageFault(f"There is no study {unknown[0]!r}; the studies are {', '.join(studies.names())}.")
+        raise UsageFault(
+            f"There is no study {unknown[0]!r}; the studies are {', '.join(studies.names())}. "
+            "A model of your own is named by its file, FILE.toml."
+        )
+    if figure and files:
+        raise UsageFault(f"--figure draws figures of studies; those of {files[0]} come with its report.")
     scale = "full" if full else "quick"
     check_writable(out)
+    own = _own_models(files)
     _enable_float64()
     if figure:
         return _draw(tuple(dict.fromkeys(figure)), studies.figures(chosen), scale, seed, out, as_json)
-    return _judge(chosen, scale, seed, out, as_json)
+    runs: dict[str, Callable[[studies.Announce], studies.StudyResult]] = {
+        name: own[name] if name in own else partial(studies.run, name, scale, seed) for name in chosen
+    }
+    return _judge(runs, out, as_json)
 
 
-def _judge(chosen: Sequence[str], scale: studies.Scale, seed: int, out: Path, as_json: bool) -> int:
+def _own_models(files: Sequence[str]) -> dict[str, Callable[[studies.Announce], studies.StudyResult]]:
+    """The study of each model file, by the file; all files are read before the first long run."""
+    if not files:
+        return {}
+    from odesys.commands.check_file import checked, models
+
+    return {name: partial(checked, model) for name, model in zip(files, models(files), strict=True)}
+
+
+def _judge(
+    runs: Mapping[str, Callable[[studies.Announce], studies.StudyResult]], out: Path, as_json: bool
+) -> int:
     found = studies.StudyResult()
     with _progress() as announce:
-        for name in chosen:
-            found += studies.run(name, scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
+        for name, run in runs.items():
+            found += run(lambda text, name=name: announce(f"{name}: {text}"))
         announce("writing the report")
-        report = Report(f"odesys check {' '.join(chosen)}", found.checks, found.figures, found.data)
+        report = Report(f"odesys check {' '.join(runs)}", found.checks, found.figures, found.data)
         page = report.save(out)
     if as_json:
         print(report.to_json())
@@ -304,17 +331,24 @@ def simulate(
     plain: Annotated[
         bool, typer.Option("--plain", help="Data as drawn: not centred, not whitened, covariance diagonal.")
     ] = False,
+    case: Annotated[str | None, _case(", such as two-minima")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X=NUMBER,...", help="First weights (softmax, files); by default 0, or the file's."
+        ),
+    ] = None,
     out: Annotated[Path | None, _out("NetCDF file for the run.")] = None,
     force: Annotated[bool, _force("that file")] = False,
 ) -> int:
-    """Train a real network by gradient descent; one JSON object says how it went, -o keeps the whole run."""
+    """Train by gradient descent on the real loss; one JSON object says how it went, -o keeps the whole run."""
     from odesys.commands.simulate import Options
     from odesys.commands.simulate import simulate as run
 
     spectrum = _numbers("--eigenvalues", eigenvalues)
     options = Options(
         dim, context, heads, rank, spectrum, sequences, init, init_rule, rate, steps, every,
-        tuple(seed or (DEFAULT_SEED,)), gradient, normalization, not plain,
+        tuple(seed or (DEFAULT_SEED,)), gradient, normalization, not plain, case, _start(start),
     )  # fmt: skip
     _enable_float64()
     with _progress() as announce:
@@ -353,6 +387,16 @@ def _box(text: str | None) -> dict[str, tuple[float, float]] | None:
     except ValueError:
         raise UsageFault(f"--box must look like x=-2:2,y=0:1; got {text!r}.") from None
     return sides
+
+
+def _start(text: str | None) -> dict[str, float] | None:
+    """x_1=.5,x_2=.2 as a mapping."""
+    if text is None:
+        return None
+    try:
+        return {name.strip(): float(number) for name, number in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise UsageFault(f"--start must look like x_1=.5,x_2=.2; got {text!r}.") from None
 
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
 from odesys.model_file.model import ModelFile
+from odesys.system import ODESystem
 from symbolic import closed_form, conservation
 from symbolic.closed_form import ClosedForm
 from symbolic.errors import NotASolutionError, NotConservedError, UndecidedError
@@ -39,13 +40,13 @@ class Verdict:
 def judged(model: ModelFile) -> tuple[dict[str, Verdict], Verdict | None]:
     """The verdicts on the conserved quantities, by name, and on the solution; computed in a process of their own.
 
-    What the process does not decide in BUDGET seconds is undecided.
+    A claim is judged for all values of the parameters and, if it is not true of them all, at the file's. What the
+    process does not decide in BUDGET seconds is undecided.
     """
     if not model.conserved and not model.solution:
         return {}, None
-    arguments = (model.rule, model.conserved, model.solution, model.clock, model.starts)
     try:
-        return elsewhere(__name__, "_judged", arguments, Deadline(BUDGET))
+        return elsewhere(__name__, "_judged", (model,), Deadline(BUDGET))
     except BudgetExceeded:
         late = Verdict(None, f"not decided in {BUDGET:g} s; give it in a simpler form")
         return dict.fromkeys(model.conserved, late), late if model.solution else None
@@ -80,9 +81,35 @@ def is_solution(
     return Verdict(True, f"proven {law.proof.argument}; holds for {law.domain}", law)
 
 
-def _judged(rule, conserved, solution, clock, starts) -> tuple[dict[str, Verdict], Verdict | None]:
-    verdicts = {name: is_conserved(rule, expression) for name, expression in conserved.items()}
-    return verdicts, is_solution(rule, solution, clock, starts) if solution else None
+def _judged(model: ModelFile) -> tuple[dict[str, Verdict], Verdict | None]:
+    """For all values of the parameters or, where that fails, at the numbers of the file."""
+    exact = model.exact
+    at_numbers = exact.field if isinstance(exact, ODESystem) else exact.map
+    verdicts = {
+        name: _or_at_numbers(
+            is_conserved(model.rule, expression),
+            model,
+            lambda expression=expression: is_conserved(at_numbers, model.at_numbers(expression)),
+        )
+        for name, expression in model.conserved.items()
+    }
+    if not model.solution:
+        return verdicts, None
+    paths = {x: model.at_numbers(path) for x, path in model.solution.items()}
+    return verdicts, _or_at_numbers(
+        is_solution(model.rule, model.solution, model.clock, model.starts),
+        model,
+        lambda: is_solution(at_numbers, paths, model.clock, model.starts),
+    )
+
+
+def _or_at_numbers(general: Verdict, model: ModelFile, special: Callable[[], Verdict]) -> Verdict:
+    if general.proven or not model.rule.parameters:
+        return general
+    found = special()
+    if not found.proven:
+        return general
+    return replace(found, sentence=f"{found.sentence}, at the numbers of the file (not for all)")
 
 
 def _kept_by_map(rule: IteratedMap, expression: sp.Expr) -> Verdict:

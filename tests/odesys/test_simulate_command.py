@@ -66,7 +66,7 @@ def test_a_file_is_not_overwritten_unasked(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["nothing"], "the models are merged, separate"),
-        (["merged", "--rank", "2"], "mean nothing for merged"),
+        (["merged", "--rank", "2"], "--rank means nothing for merged"),
         (["separate", "--rank", "9"], "Use rank = 4"),
         (["separate", "--rank", "0"], "rank"),
         (["separate", "--heads", "0"], "heads"),
