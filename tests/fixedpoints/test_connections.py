@@ -54,7 +54,9 @@ def test_connections_to_other_points_and_to_infinity():
 def test_an_unstable_focus_has_one_spiral():
     (escape,) = escapes((x - 2 * y, 2 * x + y), np.linspace(0, 3, 7))
     assert escape.rate == pytest.approx(1.0)
+    assert np.linalg.norm(vector(escape)) == pytest.approx(1, rel=1e-15)
     radius = np.hypot(escape.run["x"], escape.run["y"])
+    assert float(radius[0]) == pytest.approx(1e-6, rel=1e-12)
     np.testing.assert_allclose(radius, radius[0] * np.exp(escape.run["time"]), rtol=1e-6)
 
 
@@ -76,6 +78,15 @@ def test_three_layers_leave_the_origin_algebraically():
         size = np.sqrt(sum(escape.run[name] ** 2 for name in "xyz"))
         expected = 1 / (1e4 - 0.5e4 / np.sqrt(3))
         assert float(size[-1]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("pace", [1e-6, 1e6])
+def test_the_unit_of_time_scales_the_rates_of_rays_and_nothing_else(pace):
+    # Three layers to second order, in another unit of time.
+    rhs = [sp.Rational(pace) * f for f in (y * z, x * z, x * y)]
+    found = escapes(rhs, [0.0, 1.0 / pace], offset=1e-4)
+    assert [escape.rate for escape in found] == pytest.approx([pace / np.sqrt(3)] * 4, rel=1e-12)
+    np.testing.assert_allclose(np.abs([vector(escape) for escape in found]), 1 / np.sqrt(3), rtol=1e-8)
 
 
 def test_a_saddle_node_is_left_on_one_side():

@@ -114,6 +114,15 @@ def test_a_line_of_fixed_points_is_a_place():
     assert "x*y - 1 = 0" in str(found)
 
 
+def test_the_distance_of_a_line_is_that_from_the_point():
+    # u' = u (1 - u - w), w' = -w (1 - u - w) about (2, 1): the line x + y = 4 is 1/sqrt 2 away from it.
+    u, w = x - 2, y - 1
+    field = VectorField((x, y), (u * (1 - u - w), -w * (1 - u - w)))
+    answer = known([(2, 1, "saddle")], [Component((x + y - 4,), 1)])
+    found = itinerary(ODESystem(field), {"x": 2.01, "y": 1.2}, np.linspace(0, 20, 101), answer)
+    assert found.radii == pytest.approx([1 / (5 * np.sqrt(2))] * 2)
+
+
 def test_fixed_points_are_found_if_none_are_given():
     found = itinerary(MODES, {"x": 1e-6, "y": 1e-4}, np.linspace(0, 120, 241))
     assert places(found) == [(0, 0), (1, 0), (1, 1)]

@@ -26,6 +26,10 @@ def test_shifts_by_whole_periods():
     shown = places(one, {"x": (-10, 10), "y": (-1, 1)})
     np.testing.assert_allclose(shown, [(k * np.pi, 0) for k in (-3, -1, 1, 3)])
     assert places(one, {"x": (-10, 10), "y": (1, 2)}) == []
+    # The edges belong to the box, also where rounding puts a shifted point beyond them.
+    for low in (-np.pi, -np.pi * (1 - 1e-13)):
+        shown = places(one, {"x": (low, np.pi), "y": (-1, 1)})
+        np.testing.assert_allclose(shown, [(-np.pi, 0), (np.pi, 0)])
 
 
 def test_a_point_and_its_shift_are_counted_once():
