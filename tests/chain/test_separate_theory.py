@@ -185,8 +185,11 @@ class TestEscapeTime:
 
     def test_heads_of_any_shape_and_very_different_size(self):
         # Sizes of one head spread over fourteen decades; halving the quadrature's step changes nothing.
-        draw = np.random.default_rng(0)
-        shape, spread = (4, 5), lambda *s: draw.standard_normal(s) * 10.0 ** draw.uniform(-14, 0, s)
+        draw, shape = np.random.default_rng(0), (4, 5)
+
+        def spread(*axes):
+            return draw.standard_normal(axes) * 10.0 ** draw.uniform(-14, 0, axes)
+
         v, k, q = spread(*shape), spread(*shape, 2, 4), spread(*shape, 2, 4)
         times = escape_time(v, k, q, LAMBDA)
         assert times.shape == shape
