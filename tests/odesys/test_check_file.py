@@ -40,7 +40,7 @@ class TestTwoLayerNetwork:
     def test_it_holds_in_every_room(self, network):
         assert [check.name for check in network.checks if not check.passed] == []
         kinds = {check.name.partition(":")[0] for check in network.checks}
-        assert kinds == {"derive", "flow", "fixed-points", "descent", "control"}
+        assert kinds == {"derive", "flow", "closed-form", "fixed-points", "descent", "control"}
         assert all(check.reason and check.source for check in network.checks)
         assert {check.study for check in network.checks} == {"two_layer_network.toml"}
 
@@ -51,6 +51,7 @@ class TestTwoLayerNetwork:
         assert set(faults) == {
             "control: C + a/100 claimed to be conserved",
             "control: the rate of a 1 % too large, seen by the other integrator",
+            "control: the rate of a 1 % too large, seen by the closed form of p",
             "control: C plus 2 % of its size that move with a, seen by its drift",
             "control: a place 1 % beside a = 0, b = 0",
             "control: eigenvalues 1 % too large at a = 0, b = 0",

@@ -1,5 +1,6 @@
 """Model files: what is read, exactly, and one sentence for every fault."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from odesys.model_file import ModelFileError, read
 from symbolic import IteratedMap, VectorField, gradient_flow
 
 MODELS = Path(__file__).parent.parent / "models"
+README = Path(__file__).parent.parent.parent / "README.md"
 
 WHOLE = """
 name = "network"
@@ -99,6 +101,12 @@ def test_time_is_t_unless_t_is_something_else(model):
     assert model('[parameters]\nt = 2\n[flow]\nx = "-t*x"').rule.time is None
     assert model('[flow]\nt = "-t"').rule.time is None
     assert model('[map]\nx = "x/2 + t"').rule.time is not None
+
+
+@pytest.mark.skipif(not README.exists(), reason="the tests run away from the checkout")
+def test_the_file_of_the_readme_is_a_model(model):
+    (text,) = re.findall(r"```toml\n(.*?)```", README.read_text(), re.DOTALL)
+    assert model(text).rule == read(MODELS / "two_layer_network.toml").rule
 
 
 def test_the_files_of_the_tests_are_models():

@@ -1,7 +1,8 @@
 """A study made from a model file: the same treatment for a model that nobody here has seen.
 
 Reading order: `claims` (SymPy proves what the file claims), `courses` and `flow` (integrators and closed forms),
-`equilibria` (fixed points), `descent` (the judge, for losses), `pictures`. What does not apply to a model is left out.
+`observables`, `equilibria` (fixed points), `descent` (the judge, for losses), `pictures`. What does not apply to a
+model is left out.
 
 It has no name in the registry of studies, since it runs on a file: `odesys check FILE.toml`.
 """
@@ -59,11 +60,13 @@ def run(model: ModelFile, announce: Announce) -> StudyResult:
 
 def _flow(model: ModelFile, verdict: Verdict | None, announce: Announce) -> tuple[list[Check], Dataset, dict]:
     """What holds along the flow; its course, and the data by kind."""
-    from odesys.studies._model_file import courses, flow
+    from odesys.studies._model_file import courses, flow, observables
 
     announce("integrating with SciPy and diffrax")
     runs = courses.courses(model)
-    checks = [*flow.integrators(model, runs), *flow.closed_forms(model, verdict, runs)]
+    checks = flow.integrators(model, runs)
+    announce("looking for time courses")
+    checks += [*flow.closed_forms(model, verdict, runs), *observables.checks(model, runs)]
     quantities, origin = flow.conserved(model)
     tolerance, reason = 10 * runs.tolerance, f"10 times, for powers of the states, {runs.reason}"
     checks += flow.drifts(model, quantities, origin, runs.scipy, tolerance, reason, runs.mover)
