@@ -149,6 +149,16 @@ class TestIndexBelongsToTheWeights:
         zero, positive = 4 * 9 - 7, 7
         assert found == [(0, zero, positive), (3, zero - 6, positive + 3), (3, zero - 6, positive + 3)]
 
+    def test_heads_that_hold_something_are_left_as_they_are(self, lattice):
+        # Head 2 has a key alone, head 3 a value alone, and only head 4 is zero.
+        weights = changed(lattice.at([1]).weights, key={(1, 0, 2): 1.0}, v={2: 1.0})
+        spare = weights.with_spare_queries(np.ones((1, 4)))
+        assert spare.query.any(axis=(1, 2)).tolist() == [True, False, False, True]
+        split = weights.split(1)
+        assert (split.v != 0).tolist() == [True, False, True, True]
+        for same in (spare, split):  # rounding of cube roots
+            np.testing.assert_allclose(same.M, weights.M, rtol=1e-14, atol=1e-15)
+
     def test_at_the_optimum_they_agree(self):
         lattice = Lattice(SPECTRUM, 31, heads=5)
         weights = lattice.end.weights
