@@ -1,7 +1,8 @@
 """DERIVE: exact algebra. SymPy in, SymPy out; no array library is loaded.
 
 Reading order: `field` (what is studied), `gradient_flow` (where it comes from), `moments` (expectations),
-`conservation`, `reduction` (how it gets smaller), `closed_form` (how it is solved), then the models in
+`conservation`, `reduction` (how it gets smaller), `closed_form` (how it is solved), `discovery` (what is found without
+being told), `expressions` (text becomes an expression without being run), then the models in
 `linear_attention` and `softmax_regression`, and how far those can move in `lipschitz`. `zero` is the one judge of
 every proof.
 """

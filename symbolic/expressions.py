@@ -12,77 +12,25 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-import mpmath
 import sympy as sp
 
-__all__ = ["CONSTANTS", "FUNCTIONS", "ExpressionError", "closest", "parse"]
+from symbolic.vocabulary import CHOICES, CONSTANTS, FUNCTIONS, Function
+
+__all__ = ["ExpressionError", "closest", "parse"]
 
 #: Bounds on what a model needs, so that no text can keep the reader busy.
 LONGEST, DEEPEST, MOST_BITS = 10_000, 60, 8_192
-LARGEST_EXPONENT, LARGEST_DENOMINATOR = 100, 10**6
+LARGEST_EXPONENT, LARGEST_FACTOR, LARGEST_DENOMINATOR = 100, 10**4, 10**6
 
 
 class ExpressionError(ValueError):
     """A text that is no expression in the known names; the message says where it stops being one."""
 
-
-@dataclass(frozen=True)
-class _Function:
-    """A function with its number of arguments (None: one or more) and its value at floats."""
-
-    symbolic: Callable[..., sp.Expr]
-    value: Callable[..., float]
-    arguments: int | None = 1
-
-
-def _of_sympy(function: Callable[..., sp.Expr]) -> Callable[..., float]:
-    """The value at floats by SymPy itself, for functions that cannot become huge."""
-    return lambda x: float(function(sp.Float(x)))
-
-
-_SINGLE: dict[str, tuple[Callable[..., sp.Expr], Callable[..., float]]] = {
-    "exp": (sp.exp, math.exp),
-    "log": (sp.log, math.log),
-    "ln": (sp.log, math.log),
-    "sqrt": (sp.sqrt, math.sqrt),
-    "sin": (sp.sin, math.sin),
-    "cos": (sp.cos, math.cos),
-    "tan": (sp.tan, math.tan),
-    "asin": (sp.asin, math.asin),
-    "acos": (sp.acos, math.acos),
-    "atan": (sp.atan, math.atan),
-    "sinh": (sp.sinh, math.sinh),
-    "cosh": (sp.cosh, math.cosh),
-    "tanh": (sp.tanh, math.tanh),
-    "asinh": (sp.asinh, math.asinh),
-    "acosh": (sp.acosh, math.acosh),
-    "atanh": (sp.atanh, math.atanh),
-    "erf": (sp.erf, math.erf),
-    "erfc": (sp.erfc, math.erfc),
-    "abs": (sp.Abs, abs),
-    "Abs": (sp.Abs, abs),
-    "sign": (sp.sign, _of_sympy(sp.sign)),
-    "Heaviside": (sp.Heaviside, _of_sympy(sp.Heaviside)),
-    "LambertW": (sp.LambertW, lambda x: float(mpmath.lambertw(x).real)),
-    "lambertw": (sp.LambertW, lambda x: float(mpmath.lambertw(x).real)),
-}
-
-#: What may be called, by name.
-FUNCTIONS: dict[str, _Function] = {
-    **{name: _Function(*both) for name, both in _SINGLE.items()},
-    "atan2": _Function(sp.atan2, math.atan2, 2),
-    "min": _Function(sp.Min, min, None),
-    "Min": _Function(sp.Min, min, None),
-    "max": _Function(sp.Max, max, None),
-    "Max": _Function(sp.Max, max, None),
-}
-
-#: Names of numbers, unless a symbol bears the name.
-CONSTANTS: dict[str, sp.Expr] = {"pi": sp.pi, "E": sp.E}
 
 _TOKEN = re.compile(
     r"(?P<space>\s+)"
@@ -90,7 +38,12 @@ _TOKEN = re.compile(
     r"|(?P<name>[^\W\d]\w*)"
     r"|(?P<sign>\*\*|<=|>=|[-+*/^(),<>])"
 )
-_RELATIONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
+_RELATIONS = {
+    "<": (sp.Lt, operator.lt),
+    "<=": (sp.Le, operator.le),
+    ">": (sp.Gt, operator.gt),
+    ">=": (sp.Ge, operator.ge),
+}
 
 
 def parse(text: str, symbols: Iterable[sp.Symbol] = ()) -> sp.Expr:
@@ -269,7 +222,23 @@ class _Reader:
             raise self._fault(
                 f"{token.text} takes {function.arguments} argument(s) and got {len(arguments)}", token.place
             )
+        if token.text in CHOICES:
+            return self._chosen(function, arguments, token.place)
         return self._applied(function.symbolic, function.value, arguments, token.place)
+
+    def _chosen(self, function: Function, arguments: list[_Term], place: int) -> _Term:
+        """One of finitely many values, or of the arguments: known numbers are compared as floats, by nobody else."""
+        known = [term for term in arguments if term.value is not None]
+        rest = [term for term in arguments if term.value is None]
+        if function.arguments == 1:
+            if rest:
+                return self._applied(function.symbolic, function.value, arguments, place)
+            value = function.value(known[0].value)
+            return _Term(sp.Rational(value), value)
+        if known:
+            value = function.value(*(term.value for term in known))
+            rest.append(next(term for term in known if term.value == value))
+        return rest[0] if len(rest) == 1 else self._applied(function.symbolic, function.value, rest, place)
 
     def _arguments(self) -> list[_Term]:
         self._demand("(", "the function")
@@ -285,12 +254,16 @@ class _Reader:
         while self._take(","):
             cases.append(self._case())
         self._demand(")", "the cases of Piecewise")
-        expression = sp.Piecewise(*((value.expression, condition.expression) for value, condition in cases))
-        if expression is sp.nan:
+        # Cases that are known to hold or not to hold leave nothing to compare.
+        cases = [case for case in cases if case[1].value is not False]
+        sure = next((place for place, (_, condition) in enumerate(cases) if condition.value), len(cases))
+        cases = cases[: sure + 1]
+        if not cases:
             raise self._fault("no case of this Piecewise can hold", token.place)
-        if expression.free_symbols:
-            return _Term(expression)
-        return _Term(expression, next(value.value for value, condition in cases if condition.value))
+        if cases[0][1].value:
+            return cases[0][0]
+        pairs = [_Term(sp.Tuple(value.expression, condition.expression)) for value, condition in cases]
+        return self._applied(lambda *given: sp.Piecewise(*given), max, pairs, token.place)
 
     def _case(self) -> tuple[_Term, _Term]:
         self._demand("(", "Piecewise( or a case; a case looks like (x, x > 0)")
@@ -306,6 +279,8 @@ class _Reader:
             if not relation:
                 raise self._fault("a case's condition is an inequality such as x > 0, or True", place)
             right = self._sum()
+            if left.expression.has(sp.Piecewise) or right.expression.has(sp.Piecewise):
+                raise self._fault("a condition holds no Piecewise of its own", place)
             condition = self._compared(relation, left, right)
         self._demand(")", "the condition of a case")
         return value, condition
@@ -322,9 +297,11 @@ class _Reader:
         return _Term(sp.Rational(token.text), value)
 
     def _compared(self, relation: str, left: _Term, right: _Term) -> _Term:
-        expression = _RELATIONS[relation](left.expression, right.expression)
-        known = expression in (sp.true, sp.false)
-        return _Term(expression, bool(expression) if known else None)
+        symbolic, compared = _RELATIONS[relation]
+        if left.value is not None and right.value is not None:
+            value = compared(left.value, right.value)
+            return _Term(sp.true if value else sp.false, value)
+        return _Term(symbolic(left.expression, right.expression, evaluate=False))
 
     def _combined(self, build: Callable, terms: Iterable[_Term], place: int) -> _Term:
         """A sum or a product."""
@@ -340,6 +317,18 @@ class _Reader:
                 " Write exp(n*log(x)) for others.",
             )
         b = base.expression
+        if base.value is not None and base.value < 0 and not e.is_Integer:
+            raise self._fault("a negative number to a power that is not whole is not real", place)
+        if e.has(sp.Piecewise):
+            raise self._fault(
+                "a Piecewise cannot stand in an exponent", place, " Put the powers into its cases."
+            )
+        if base.value is not None and any(abs(number) > LARGEST_FACTOR for number in e.atoms(sp.Rational)):
+            raise self._fault(
+                f"numbers in the exponent of a number are at most {LARGEST_FACTOR}",
+                place,
+                " Write exp for larger ones.",
+            )
         if b.is_Pow and b.exp.is_Rational and e.is_Rational and abs(b.exp * e) > LARGEST_EXPONENT:
             raise self._fault(f"exponents are at most {LARGEST_EXPONENT}, also of powers of powers", place)
         if b.is_Rational and e.is_Rational and _bits(b) * abs(e) > MOST_BITS:
@@ -356,13 +345,16 @@ class _Reader:
                 number = math.nan
             if not math.isfinite(number):
                 raise self._fault("this part is not a finite real number of ordinary size", place)
-        expression = build(*(term.expression for term in terms))
+        try:
+            expression = build(*(term.expression for term in terms))
+            if number is None and not expression.free_symbols:
+                number = float(expression)  # names cancelled: what is left is made of small parts
+        except Exception as error:  # of many kinds, from the depths of SymPy
+            raise self._fault("SymPy finds no real expression in this part", place) from error
         if expression.is_Rational and _bits(expression) > MOST_BITS:
             raise self._fault("this number has too many digits", place)
         if expression.has(sp.zoo, sp.nan, sp.oo, -sp.oo, sp.I):
             raise self._fault("this part is not a finite real expression", place)
-        if number is None and not expression.free_symbols:
-            number = float(expression)  # names cancelled: what is left is made of small parts
         return _Term(expression, number)
 
 

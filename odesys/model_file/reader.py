@@ -11,9 +11,10 @@ import sympy as sp
 
 from odesys.model_file.document import RULES, Document, load
 from odesys.model_file.model import ModelFile, Run
-from symbolic.expressions import FUNCTIONS, closest
+from symbolic.expressions import closest
 from symbolic.field import IteratedMap, VectorField
 from symbolic.gradient_flow import gradient_flow, gradient_map
+from symbolic.vocabulary import FUNCTIONS
 
 __all__ = ["read"]
 

@@ -107,7 +107,9 @@ def test_what_is_not_found_is_said(derived):
 
 
 def test_fixed_points_at_numbers_where_symbols_give_none(derived):
-    text = '[parameters]\na = "1/2"\n[flow]\nx = "sin(x) - a*x"\ny = "x - y"\n[box]\nx = [-3, 3]\ny = [-3, 3]\n'
+    text = (
+        '[parameters]\na = "1/2"\n[flow]\nx = "sin(x) - a*x"\ny = "x - y"\n[box]\nx = [-3, 3]\ny = [-3, 3]\n'
+    )
     found = sections(derived(text, "--json"))["Fixed points at the numbers of the file"]
     # The root of sin(x) = x/2 beside 0, to 16 digits.
     assert any(entry.startswith("x = 1.89549426703398") for entry in found)
