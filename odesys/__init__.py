@@ -1,7 +1,8 @@
 """RUN: numbers. Systems, integrators, full gradient-descent simulation, comparison and reports.
 
 Reading order: `system`, `lambdify`, `integrators.contract`, `evaluation`; then `simulation`, `clock`,
-`comparison`, `report`; `model_file` for models of one's own. Importing this package loads nothing else; every name loads when it is first used.
+`comparison`, `report`; `model_file` for models of one's own. Importing this package loads nothing else; every name
+loads when it is first used.
 """
 
 from __future__ import annotations
