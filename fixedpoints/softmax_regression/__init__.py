@@ -3,8 +3,8 @@
 Vector and matrix problems are asked alike, as sums of regressions that share their weights.
 
 Reading order: `problem` (numbers, flat directions), `exponentials` and `rays` (a loss along a ray, exactly), `faces`,
-`fans` and `ends` (the faces at infinity), `points` (all fixed points, with the index sum), `verdicts` (what the end of
-a run is).
+`fans` and `ends` (the faces at infinity), `growth` and `falling` (the same for the rescaled loss), `points` (all fixed
+points, with the index sum), `nearby` and `verdicts` (what the end of a run is).
 
 Source: Gao, Song, Xie, arXiv:2307.02419, and its predecessors for the losses; what they do at infinity is derived here.
 """

@@ -7,6 +7,7 @@ for a saddle, +1 for a maximum of two weights (-1 for one), sum to what infinity
     one weight     (out_+ + out_-)/2,   out = 1 where the loss rises outwards, -1 where it falls
     two weights    1 - (minima of faces that attract) + (maxima of faces that attract),   if all others repel
                    1 for the rescaled loss if it grows in every direction (`fans.grows_everywhere`)
+    any number     0 for the rescaled loss if Euler's identity demands f = b, which is impossible (`growth`)
 
 Weights are counted without flat directions. All this is about a sum of regressions, so of a matrix problem too.
 """
@@ -23,6 +24,7 @@ from fixedpoints.finding import find
 from fixedpoints.points import Certificate, FixedPoint, FixedPoints
 from fixedpoints.softmax_regression.ends import all_ends
 from fixedpoints.softmax_regression.fans import grows_everywhere
+from fixedpoints.softmax_regression.growth import growth, unmet_growth
 from fixedpoints.softmax_regression.problem import (
     Model,
     Reduced,
@@ -217,14 +219,16 @@ def _infinity(core: Reduced) -> tuple[int | None, str]:
     if core.dim == 1:
         outwards = [along(problem, sp.Matrix([sign])) for sign in (-1, 1)]
         return sum(-1 if ray.attracts else 1 for ray in outwards) // 2, "; ".join(map(str, outwards))
+    if problem.normalization == "rescaled" and unmet_growth(problem) is not None:
+        return 0, "by Euler's identity every fixed point has f = b, which none has"
     if core.dim > 2:
         return None, f"infinity is not enumerated for {core.dim} weights"
     if problem.normalization == "normalized":
         return _faces(core)
     if grows_everywhere(problem):
         return 1, "the rescaled loss grows everywhere: in each direction some alpha does, and f -> b in none"
-    if _has_growth(problem):
-        return None, "some v has A v = 1 for each A, so that by Euler's identity every fixed point has f = b"
+    if growth(problem) is not None:
+        return None, "by Euler's identity every fixed point has f = b"
     return None, "the rescaled loss does not grow in all directions"
 
 
@@ -248,12 +252,6 @@ def _faces(core: Reduced) -> tuple[int | None, str]:
         word = noun(followed[0], listed=True)
         return expected, f"the flow leaves for the faces of {word} {followed}, and every other end repels"
     return expected, f"all {len(faces)} ends at infinity repel"
-
-
-def _has_growth(problem: JointRegression) -> bool:
-    """Whether some v has A_p v = 1 for every p."""
-    A = sp.Matrix.vstack(*map(sp.Matrix, problem.blocks))
-    return A.rank() == A.row_join(sp.ones(A.rows, 1)).rank()
 
 
 def _lifted(point: FixedPoint, core: Reduced) -> FixedPoint:

@@ -32,6 +32,7 @@ __all__ = [
     "noun",
     "place_of",
     "probabilities",
+    "projection",
     "reduced",
     "system_of",
     "vector",
@@ -185,6 +186,15 @@ def noun(places: Sequence[Place], *, listed: bool = False) -> str:
     """What these are: "row" of A or "entry" of P, in the plural if they are several or written as a list."""
     one, several = ("row", "rows") if isinstance(places[0], int) else ("entry", "entries")
     return several if listed or len(places) > 1 else one
+
+
+def projection(conditions: sp.MatrixBase) -> sp.Matrix:
+    """The orthogonal projection on the null space."""
+    basis = conditions.nullspace()
+    if not basis:
+        return sp.zeros(conditions.cols)
+    N = sp.Matrix.hstack(*basis)
+    return N * (N.T * N).LUsolve(N.T)
 
 
 # --- in balls

@@ -2,41 +2,40 @@
 
 A small gradient proves nothing: far out all gradients are small. A fixed point is a root that Krawczyk's test proves,
 next to the end of the run; an escape is a face of infinity that is proven to attract, with the end of the run next to
-its own halt. With one weight (without flat ones) all fixed points are known and the side decides.
+its own halt. With one weight (without flat ones) all fixed points are known and the side decides. The rescaled loss
+has its own proofs: Euler's identity (`growth`), and terms that lower each other (`falling`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
-from flint import arb, ctx
 
-from fixedpoints.boxes.equations import equations_of
-from fixedpoints.boxes.krawczyk import certified
-from fixedpoints.newton import vanishing
-from fixedpoints.points import FixedPoint, NotAFixedPointError
+from fixedpoints.points import FixedPoint
 from fixedpoints.softmax_regression.ends import Halt, halt_at
 from fixedpoints.softmax_regression.faces import Face
+from fixedpoints.softmax_regression.falling import limit_of_falling
+from fixedpoints.softmax_regression.growth import unmet_growth
+from fixedpoints.softmax_regression.nearby import REACH, fixed_point_near
 from fixedpoints.softmax_regression.points import located
 from fixedpoints.softmax_regression.problem import (
     Model,
     Reduced,
     Rows,
     joint,
-    losses,
-    place_of,
+    projection,
     reduced,
     system_of,
     vector,
 )
 from fixedpoints.softmax_regression.rays import Escape, along
-from fixedpoints.stability import classify
 from symbolic.softmax_regression.joint import JointRegression
+from symbolic.softmax_regression.rules import flat_conditions
 
 __all__ = ["Kind", "Verdict", "verdict"]
 
@@ -44,10 +43,6 @@ Kind = Literal["fixed point", "interpolation", "escape", "plateau", "moving"]
 
 #: f off a face must be this small in sum before the end of a run is said to lie near the face.
 _OUTSIDE = 0.01
-#: How far Newton's method may lead, relative to 1 + |x|, and still be about this point.
-_REACH = 0.1
-_STEPS = 40
-_BITS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +53,7 @@ class Verdict:
         kind: "fixed point" or "interpolation" (one with f = b), both certified; "escape" to infinity; "plateau",
             saturated where the flow returns or nothing is proven; "moving", none of these.
         sentence: why.
-        point: the certified fixed point (in the weights without flat ones), if there is one nearby.
+        point: the certified fixed point (in the weights without flat ones), if there is an isolated one nearby.
         distance: to it, in those weights.
         ray: what the loss does outwards from x, for an escape or a plateau.
         limit: of the loss, for an escape.
@@ -92,20 +87,23 @@ def verdict(model: Model, end: Any, tolerance: float = 1e-6) -> Verdict:
             tolerance is not between 0 and 0.1.
     """
     core = reduced(joint(model))
-    if not 0 < tolerance <= _REACH:
-        raise ValueError(f"`tolerance` must lie between 0 and {_REACH}; got {tolerance!r}.")
+    if not 0 < tolerance <= REACH:
+        raise ValueError(f"`tolerance` must lie between 0 and {REACH}; got {tolerance!r}.")
     x = vector("end", _last(model, end), model)
     if core.dim == 0:
         raise ValueError("The loss is constant: every point is a fixed point, and none is settled on.")
     y = core.drop(x)
     f = _probabilities(core.problem, y)
+    smallest = _smallest(f)
+    met = _met_along_shifts(core.problem, y, smallest, tolerance)
+    if met is not None:
+        return met
     if core.dim == 1:
         return _on_a_line(core, y, f, tolerance)
-    smallest = _smallest(f)
-    near = _root(core.problem, y)
+    near = fixed_point_near(system_of(core.problem), y)
     if near is None:
         nothing = Verdict("moving", "no fixed point is proven nearby, and f is not near a face", smallest)
-        return _far_out(core.problem, y, f) or nothing
+        return _without_rest(core.problem, y, smallest) or _far_out(core.problem, y, f) or nothing
     gap = _distance(near, y)
     if gap <= tolerance * _size(y):
         return _rested(core.problem, near, y, smallest)
@@ -150,6 +148,24 @@ def _turns(point: FixedPoint) -> bool:
     return point.attracts is None or point.attracts[0] == point.attracts[1]
 
 
+def _met_along_shifts(
+    problem: JointRegression, y: sp.Matrix, smallest: float, tolerance: float
+) -> Verdict | None:
+    """The rescaled loss where A_p v = t_p 1 for some v: it vanishes on x + c v with x, so that no root is isolated."""
+    onto = projection(flat_conditions(problem.blocks, "normalized"))
+    if problem.normalization != "rescaled" or not any(onto):
+        return None
+    try:
+        best = sp.Matrix(list(problem.interpolation().values()))
+    except ValueError:
+        return None
+    gap = max(map(abs, (sp.eye(len(y)) - onto) * (y - best).evalf(30)))
+    if gap > tolerance * _size(y):
+        return None
+    told = f"f = b on an affine set of dimension {onto.rank()} at a distance of {float(gap):.3g}"
+    return Verdict("interpolation", told, smallest, distance=float(gap))
+
+
 def _rested(problem: JointRegression, point: FixedPoint, y: sp.Matrix, smallest: float) -> Verdict:
     gap = _distance(point, y)
     told = f"a certified fixed point ({point.stability}) at a distance of {gap:.3g}"
@@ -161,34 +177,6 @@ def _rested(problem: JointRegression, point: FixedPoint, y: sp.Matrix, smallest:
     if best is not None and all(bounds[s.name][0] <= best[s] <= bounds[s.name][1] for s in problem.weights):
         return Verdict("interpolation", f"{told}, where f = b", smallest, point, gap)
     return Verdict("fixed point", told, smallest, point, gap)
-
-
-def _root(problem: JointRegression, y: sp.Matrix) -> FixedPoint | None:
-    """The fixed point to which Newton's method leads nearby, with Krawczyk's proof; None if there is none."""
-    system = system_of(problem)
-    slope, start = vanishing(system), np.array(y, dtype=float).ravel()
-    at = start
-    for _ in range(_STEPS):
-        try:
-            step = np.linalg.solve(slope.slope(at[:, None])[:, :, 0], slope.value(at[:, None])[:, 0])
-        except np.linalg.LinAlgError:
-            return None
-        at = at - step
-        if not np.all(np.abs(at - start) <= _REACH * (1 + np.abs(start).max())):
-            return None
-        if np.abs(step).max() <= 1e-14 * (1 + np.abs(at).max()):
-            break
-    zero = certified(equations_of(system), tuple(map(float, at)))
-    if zero is None:
-        return None
-    names = [x.name for x in problem.weights]
-    bounds = dict(zip(names, zero.bounds, strict=True))
-    try:
-        return classify(
-            system, dict(zip(names, zero.location, strict=True)), enclosure=bounds, multiplicity=1
-        )
-    except NotAFixedPointError:
-        return None
 
 
 def _far_out(problem: JointRegression, y: sp.Matrix, f: Sequence[np.ndarray]) -> Verdict | None:
@@ -210,16 +198,7 @@ def _across(problem: JointRegression, rows: Rows, y: sp.Matrix) -> sp.Matrix:
     ties = [
         A.row(i) - A.row(chosen[0]) for A, chosen in zip(problem.blocks, rows, strict=True) for i in chosen
     ]
-    return _projection(sp.Matrix.vstack(*ties)) * y
-
-
-def _projection(conditions: sp.MatrixBase) -> sp.Matrix:
-    """The orthogonal projection on the null space."""
-    basis = conditions.nullspace()
-    if not basis:
-        return sp.zeros(conditions.cols)
-    N = sp.Matrix.hstack(*basis)
-    return N * (N.T * N).LUsolve(N.T)
+    return projection(sp.Matrix.vstack(*ties)) * y
 
 
 def _at_face(face: Face, y: sp.Matrix, smallest: float) -> Verdict | None:
@@ -231,7 +210,7 @@ def _at_face(face: Face, y: sp.Matrix, smallest: float) -> Verdict | None:
     halt: Halt | None = None
     if face.is_vertex:
         halt = halt_at(face)
-    elif rest := _root(face.inside.problem, face.inside.drop(y)):
+    elif rest := fixed_point_near(system_of(face.inside.problem), face.inside.drop(y)):
         halt = halt_at(face, rest)
     if halt is None:
         return Verdict("moving", f"near {face}, whose own problem is not at rest here", smallest, ray=ray)
@@ -243,64 +222,21 @@ def _at_face(face: Face, y: sp.Matrix, smallest: float) -> Verdict | None:
 
 
 def _rescaled(face: Face, ray: Escape, y: sp.Matrix, smallest: float) -> Verdict:
-    limit = _limit_of_falling(face, y)
+    limit = limit_of_falling(face.problem, face.direction, y)
     if limit is not None:
-        return Verdict("escape", f"all u go to zero towards {face}; {ray}", smallest, ray=ray, limit=limit)
+        told = f"proven to fall to {limit:.6g} towards {face}: the terms that lead lower each other; {ray}"
+        return Verdict("escape", told, smallest, ray=ray, limit=limit)
     told = f"near {face}, where nothing is proven for the rescaled loss; {ray}"
     return Verdict("plateau", told, smallest, ray=ray)
 
 
-def _limit_of_falling(face: Face, y: sp.Matrix) -> float | None:
-    """The limit of the rescaled loss where some A_p are proven to lose all their u; None if that is not proven.
-
-    Far out each of these has the loss C_p u_k^2, C_p > 0, of its winner k, so that the flow follows -a_k, without
-    what would disturb the other A_p, which v leaves alone and which must be at rest at a minimum near y. It stays
-    there if each such -a_k lowers all winners' logits, the losers' no less, its own strictly.
-    """
-    problem, falling, still = face.problem, [], []
-    for p, (A, rows) in enumerate(zip(problem.blocks, face.rows, strict=True)):
-        heights = A * face.direction
-        alike = all(A.row(i) == A.row(rows[0]) for i in rows)
-        fitted = all(b == (sp.Rational(i in rows) / len(rows)) for i, b in enumerate(problem.targets[p]))
-        if not any(heights):
-            still.append(p)
-        elif alike and not fitted and heights[rows[0]] < 0:
-            falling.append(p)
-        else:
-            return None
-    limit = _limit_at_rest(_chosen(problem, still), y) if still else 0.0
-    kept = [sp.zeros(1, len(problem.weights)), *(problem.blocks[p] for p in still)]
-    onto = _projection(sp.Matrix.vstack(*map(sp.Matrix, kept)))
-    winner = {p: onto * problem.blocks[p].row(face.rows[p][0]).T for p in falling}
-    for p, w in winner.items():
-        lost = [onto * problem.blocks[p].row(j).T - w for q, j in face.gaps if q == p]
-        if (
-            not any(w)
-            or any(w.dot(other) < 0 for other in winner.values())
-            or any(gap.dot(other) < 0 for gap in lost for other in winner.values())
-            or any(gap.dot(w) == 0 for gap in lost)
-        ):
-            return None
-    return limit
-
-
-def _limit_at_rest(problem: JointRegression, y: sp.Matrix) -> float | None:
-    """The loss at the certified minimum near y of a part of the problem; None if there is none."""
-    core = reduced(problem)
-    rest = _root(core.problem, core.drop(y))
-    if rest is None or rest.dims is None or rest.dims[:2] != (0, 0):
+def _without_rest(problem: JointRegression, y: sp.Matrix, smallest: float) -> Verdict | None:
+    """An escape by Euler's identity, wherever x is; None if the identity does not force it."""
+    if problem.normalization != "rescaled" or (v := unmet_growth(problem)) is None:
         return None
-    with ctx.workprec(_BITS):
-        loss = sum(losses(core.problem, place_of(rest, core.problem)), arb(0))
-        return 0.0 if loss.contains(0) else float(loss)
-
-
-def _chosen(problem: JointRegression, parts: Sequence[int]) -> JointRegression:
-    """The sum of some of the regressions."""
-    blocks, targets, places = (
-        tuple(entries[p] for p in parts) for entries in (problem.blocks, problem.targets, problem.places)
-    )
-    return replace(problem, blocks=blocks, targets=targets, places=places)
+    ray = along(problem, -v / max(abs(entry) for entry in v), y)
+    told = f"by Euler's identity the loss goes to 0 from everywhere, and f = b nowhere; {ray}"
+    return Verdict("escape", told, smallest, ray=ray, limit=0.0)
 
 
 _WORDS = {

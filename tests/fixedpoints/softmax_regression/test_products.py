@@ -149,7 +149,7 @@ def test_escapes_of_rescaled_rows_side_by_side(x, kind):
     assert told.kind == kind
     if kind == "escape":
         assert told.limit == 0
-        assert "all u go to zero" in told.sentence
+        assert "proven to fall to 0" in told.sentence
 
 
 def test_rescaled_rows_that_pull_each_other_up_are_not_said_to_fall():

@@ -52,7 +52,7 @@ def test_beside_a_point_is_not_there():
 
 def test_a_newton_step_of_zero_is_no_certificate(monkeypatch):
     # the fault: a field that is said to vanish everywhere, as one that underflows does
-    file = importlib.import_module("fixedpoints.softmax_regression.verdicts")
+    file = importlib.import_module("fixedpoints.softmax_regression.nearby")
     nothing = Vanishing(np.zeros_like, lambda x: np.eye(2)[:, :, None])
     monkeypatch.setattr(file, "vanishing", lambda system: nothing)
     assert verdict(named("D2a"), (0.2, 0.2)).kind == "moving"
@@ -134,7 +134,7 @@ def test_two_weights_rescaled():
     model = problem([[1, 0], [2, 1], [2, -1]], ["1/2", "1/4", "1/4"], "rescaled")
     told = verdict(model, (-12.0, 0.0))
     assert (told.kind, told.limit) == ("escape", 0)
-    assert "all u go to zero" in told.sentence
+    assert "proven to fall to 0" in told.sentence
     assert verdict(model, (12.0, 30.0)).kind == "plateau"
 
 
