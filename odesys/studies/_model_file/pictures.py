@@ -8,7 +8,7 @@ import numpy as np
 
 from fixedpoints import cobweb, phase_line, portrait
 from odesys.model_file import ModelFile
-from odesys.plotting import time_course
+from odesys.plotting import COLOURS, time_course
 from odesys.report import Picture
 from odesys.system import MapSystem
 
@@ -23,13 +23,14 @@ _MARGIN = 0.3
 
 def course(model: ModelFile, name: str, run: Dataset) -> Picture:
     """States over time, or over steps."""
-    axes = time_course(run, variables=list(model.rule.names))
-    return Picture(
-        f"{name}-course",
-        axes.figure,
-        f"The course of {model.name} from the start of the file.",
-        f"Lines of {', '.join(model.rule.names)} over time.",
-    )
+    names, dim = model.rule.names, "time" if "time" in run.dims else "step"
+    axes = time_course(run, variables=list(names))
+    if dim == "step":
+        for line in axes.lines:
+            line.set(linestyle="none", marker="o", markersize=3)
+        axes.legend(frameon=False)
+    what = f"The course of {model.name} from the start of the file."
+    return Picture(f"{name}-course", axes.figure, what, f"{', '.join(names)} over the {dim}.")
 
 
 def plane(model: ModelFile, name: str, run: Dataset) -> Picture | None:
@@ -50,9 +51,9 @@ def plane(model: ModelFile, name: str, run: Dataset) -> Picture | None:
         )
     else:
         axes = portrait(system, box).axes
-        axes.plot(*(run[x].values for x in names), color="black", linewidth=1.4, zorder=4)
+        axes.plot(*(run[x].values for x in names), color=COLOURS[5], linewidth=2.0, zorder=4)
         what = (
-            f"The phase portrait of {model.name}; the thin black line is the run from the start of the file."
+            f"The phase portrait of {model.name}; the light blue line is the run from the start of the file."
         )
         axes.set(xlim=box[names[0]], ylim=box[names[1]])
     return Picture(f"{name}-plane", axes.figure, what, what)
