@@ -62,6 +62,15 @@ def test_a_vertex_may_do_both():
     assert found[(2,)].behaviour == "mixed"
 
 
+def test_on_a_line_the_nearest_row_decides_and_then_the_second_order():
+    # at row 3: D_2 = 1 - 1 - 1/2 and D_1 = 1 - 1 + 1/2, but f_1 = exp(-5 x) is smaller than f_2 = exp(-x)
+    (halt,) = by_rows(problem([[0], [4], [5]], ["-1/2", "1/2", 1]))[(3,)].halts
+    assert halt.slopes == {1: 0.5, 2: -0.5}
+    assert halt.behaviour == "repels"
+    # D_1 = 1/2 - 1 + 1/2 = 0: the loss is 1/4 + exp(-2 x)
+    assert by_rows(problem([[0], [1]], ["-1/2", "1/2"]))[(2,)].behaviour == "attracts"
+
+
 def test_an_edge_that_holds_the_target_attracts():
     found = by_rows(problem([[0, 0], [1, 0], [0, 1]], ["1/4", "3/4", 0]))
     assert found[1, 2].behaviour == "attracts"

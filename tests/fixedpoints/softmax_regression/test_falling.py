@@ -68,8 +68,10 @@ class TestFalling:
         assert (told.kind, told.limit) == ("escape", pytest.approx(8 / 9, rel=1e-15))
 
     def test_a_term_that_rises_proves_nothing(self):
-        it = rescaled([[1, 0], [2, 1], [-1, 3]], ["1/3"] * 3)
-        assert limit_of_falling(it, sp.Matrix([-1, 0]), sp.Matrix([-20, 0])) is None
+        # one-hot rows: exp(2 x) + exp(-2 x)
+        it = joint(matrix_problem([[1], [-1]], [[0], [1]], [[1, 0]] * 2, "rescaled"))
+        assert exponentials(it) == {(2,): 1, (-2,): 1}
+        assert limit_of_falling(it, sp.Matrix([-1]), sp.Matrix([-20])) is None
 
     def test_a_negative_term_that_leads_proves_nothing(self):
         # b = (1, 1/2): r = -u_2, (u_2 - u_1)/2, so that 5/8 u_2^2 - u_1 u_2/4 + u_1^2/8: the negative one follows
@@ -82,10 +84,29 @@ class TestFalling:
         )
 
     def test_terms_that_lift_each_other_prove_nothing(self):
-        # exponents (2, 0) and (-2, 2): as one falls, the other rises
-        it = joint(matrix_problem([[1, 0], [-1, 1]], [[1], [2]], [HALVES] * 2, "rescaled"))
-        y = sp.Matrix([-20, -40])
-        assert limit_of_falling(it, y, y) is None
+        # exponents (2, 0) and (-2, 2): as one falls, the other rises; (2, 0) and (2, 2) fall together
+        def told(second):
+            it = joint(matrix_problem([[1, 0], [second, 1]], [[0], [1]], [[1, 0]] * 2, "rescaled"))
+            y = sp.Matrix([-20, -40])
+            return limit_of_falling(it, y, y)
+
+        assert told(-1) is None
+        assert told(1) == 0
+
+    def test_what_rests_takes_its_directions_away(self):
+        # rows 2 and 3 fall like exp(y) in x + y and y - 3 x, whose product is negative; row 1 holds x at 0
+        model = matrix_problem([[1, 0], [1, 1], [-3, 1]], [[1], [2]], [HALVES] * 3, "rescaled")
+        told = verdict(model, (0.0, -20.0))
+        assert (told.kind, told.limit) == ("escape", 0)
+        run = odesys.solve(
+            odesys.ODESystem(model.flow, {}),
+            {"X_1_1": 0.0, "X_2_1": -20.0},
+            np.array([0, 1e20]),
+            method="Radau",
+        )
+        # y' = -exp(2 y), both (1/4) exp(2 y) to leading order: exp(-2 y) grows by 2 t
+        assert float(run["X_2_1"][-1]) == pytest.approx(-math.log(2e20) / 2, rel=1e-4)
+        assert float(run["X_1_1"][-1]) == pytest.approx(0, abs=1e-6)
 
 
 class TestEuler:
@@ -124,6 +145,9 @@ class TestEuler:
         met = joint(named("M1", "rescaled"))
         assert growth(met) is not None
         assert unmet_growth(met) is None
+        stops = points(named("M1", "rescaled"))
+        assert [component.dimension for component in stops.found.components] == [2]
+        assert (stops.index_sum, stops.expected) == (None, None)
 
     def test_the_loss_keeps_below_its_bound(self):
         # 1/(1/L + 4 t^2 tau/|v|^2) along a run of two rows, t the smaller level
