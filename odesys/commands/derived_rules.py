@@ -219,16 +219,17 @@ def _course(known: Mapping[str, ClosedForm | NoClosedFormError] | None, name: st
 
 
 def _fixed_points(model: ModelFile) -> Section:
-    import fixedpoints
-
     if model.rule.time is not None:
         return Section("Fixed points", ["not looked for: the rule depends on time."])
     heading = "Fixed points"
     try:
-        found = fixedpoints.find(model.rule, budget=BUDGET)
-    except ValueError:
-        heading = "Fixed points at the numbers of the file"
-        found = fixedpoints.find(model.exact, box=model.box, budget=BUDGET)
+        try:
+            found = elsewhere("fixedpoints", "find", (model.rule, None, BUDGET), Deadline(2 * BUDGET))
+        except ValueError:
+            heading = "Fixed points at the numbers of the file"
+            found = elsewhere("fixedpoints", "find", (model.exact, model.box, BUDGET), Deadline(2 * BUDGET))
+    except BudgetExceeded:
+        return Section(heading, [f"not found: the search was not over after {2 * BUDGET:g} s."])
     entries: list[Formula | str] = []
     for point in found.points:
         place = ", ".join(f"{name} = {sp.sstr(x)}" for name, x in point.location.items())

@@ -16,7 +16,7 @@ from odesys.system import MapSystem, ODESystem
 __all__ = ["checks"]
 
 #: Points that are checked, and seconds to find them.
-_MOST, _BUDGET = 6, 30.0
+_MOST, _BUDGET = 6, 20.0
 
 #: How far beside a point its neighbours start, relative to its size: as near as it takes until nearer ones agree.
 _ASIDE = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7)

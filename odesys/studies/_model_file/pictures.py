@@ -19,17 +19,20 @@ __all__ = ["course", "plane"]
 
 #: What is shown around a run, as a part of its range.
 _MARGIN = 0.3
+#: Curves that can be told apart.
+_MOST = len(COLOURS)
 
 
 def course(model: ModelFile, name: str, run: Dataset) -> Picture:
     """States over time, or over steps."""
-    names, dim = model.rule.names, "time" if "time" in run.dims else "step"
+    names, dim = model.rule.names[:_MOST], "time" if "time" in run.dims else "step"
     axes = time_course(run, variables=list(names))
     if dim == "step":
         for line in axes.lines:
             line.set(linestyle="none", marker="o", markersize=3)
         axes.legend(frameon=False)
-    what = f"The course of {model.name} from the start of the file."
+    some = f", the first {_MOST} of {len(model.rule.names)} states" if len(model.rule.names) > _MOST else ""
+    what = f"The course of {model.name} from the start of the file{some}."
     return Picture(f"{name}-course", axes.figure, what, f"{', '.join(names)} over the {dim}.")
 
 
