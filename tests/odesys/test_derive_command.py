@@ -106,6 +106,13 @@ def test_what_is_not_found_is_said(derived):
     assert "not looked for: the rule depends on time." in forced
 
 
+def test_a_search_that_is_not_over_in_time_says_so(derived, monkeypatch):
+    monkeypatch.setattr("odesys.commands.derived_rules.BUDGET", 0.01)
+    found = derived('[flow]\nx = "y"\ny = "-x"\n')
+    assert found.count("not found: the search was not over after 0.01 s.") == 2
+    assert "not found: the search was not over after 0.02 s." in found
+
+
 def test_fixed_points_at_numbers_where_symbols_give_none(derived):
     text = (
         '[parameters]\na = "1/2"\n[flow]\nx = "sin(x) - a*x"\ny = "x - y"\n[box]\nx = [-3, 3]\ny = [-3, 3]\n'
