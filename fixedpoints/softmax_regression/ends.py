@@ -11,7 +11,11 @@ for the rows next to it, and b in the simplex does not forbid that.
 
 The rows of a matrix problem share X, so that a direction picks a face of the hull of each A_p, and D_pj is about its
 own f_p. On x = y + s v the losers change the loss by sum_pj f_pj D_pj, f_pj ~ exp(-gap_pj s): the smallest gap of all
-decides. Where f_p = b_p already, D_pj = 0 and the change is quadratic, positive and of the rate 2 gap_pj.
+decides. Where k equal rows of A_p win, f_p is linear in the losers' masses e_j, and L_p changes by exactly
+
+    sum_j D_j e_j + (1/2) [(sum_j e_j)^2/k + sum_j e_j^2]:
+
+losers with D_j = 0, such as those of b_p = e_k, change it by something positive of the rate 2 gap_pj.
 
 All faces are enumerated for one and two weights, exactly for rational rows.
 """
@@ -170,8 +174,7 @@ def _behaviour(
         return "attracts"
     if len(face.problem.weights) == 1:
         return "attracts" if along(face.problem, face.direction).attracts else "repels"
-    settled = [p for p in range(len(face.rows)) if _settled(face, p)]
-    decisive = {loser: slope for loser, slope in slopes.items() if loser[0] not in settled}
+    decisive = {loser: slope for loser, slope in slopes.items() if not _quadratic(face, loser)}
     if not face.is_edge:
         kind = _agreed(decisive.values())
         return "undecided" if kind == "repels" and len(decisive) < len(slopes) else kind
@@ -181,9 +184,8 @@ def _behaviour(
     if slowest < quadratic or (slowest == quadratic and not first > 0):
         kind = _agreed([first])
         return kind if slowest < quadratic else "undecided"
-    # The quadratic change is positive; at a saddle of several weights the rest need not let it be so.
-    minimum = True if point is None else _minimum(point)
-    return "attracts" if minimum or (minimum is False and face.inside.dim == 1) else "undecided"
+    # What leads is positive; the face's own weights answer it by order 4, if they rest at a nondegenerate point.
+    return "attracts" if point is None or _minimum(point) is not None else "undecided"
 
 
 def _fits(face: Face, point: FixedPoint | None) -> bool:
@@ -198,11 +200,12 @@ def _fits(face: Face, point: FixedPoint | None) -> bool:
     return all(low <= best[x] <= high for x in best for low, high in [enclosure[x.name]])
 
 
-def _settled(face: Face, p: int) -> bool:
-    """Whether f_p = b_p already because equal rows of A_p win, wherever the face's own problem rests."""
+def _quadratic(face: Face, loser: Loser) -> bool:
+    """Whether D_j = -b_j - (1 - sum_K b_i)/k is exactly zero, k equal rows K of its A_p being the winners."""
+    p, j = loser
     A, b, rows = face.problem.blocks[p], face.problem.targets[p], face.rows[p]
     equal = all(A.row(i) == A.row(rows[0]) for i in rows)
-    return equal and all(b[i] == (sp.Rational(1, len(rows)) if i in rows else 0) for i in range(A.rows))
+    return equal and b[j] * len(rows) == sum(b[i] for i in rows) - 1
 
 
 def _agreed(slopes: Iterable[arb]) -> Behaviour:

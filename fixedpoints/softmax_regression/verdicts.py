@@ -215,7 +215,7 @@ def _at_face(face: Face, y: sp.Matrix, smallest: float) -> Verdict | None:
     if halt is None:
         return Verdict("moving", f"near {face}, whose own problem is not at rest here", smallest, ray=ray)
     if halt.behaviour == "attracts" and halt.is_minimum:
-        told = f"{face} attracts: every D_j > 0 ({_slopes(halt)}), or f = b there; {ray}"
+        told = f"{face} attracts: f decays off it ({_slopes(halt)}); {ray}"
         return Verdict("escape", told, smallest, ray=ray, limit=halt.loss)
     told = f"saturated at {face}, which {_WORDS[halt.behaviour]} ({_slopes(halt)})"
     return Verdict("plateau", told, smallest, ray=ray)

@@ -71,6 +71,16 @@ def test_on_a_line_the_nearest_row_decides_and_then_the_second_order():
     assert by_rows(problem([[0], [1]], ["-1/2", "1/2"]))[(2,)].behaviour == "attracts"
 
 
+def test_slopes_that_vanish_leave_a_quadratic_change():
+    # rows 1 and 2 are equal: f = (1, 1)/2, D_3 = -0 - (1 - 1)/2 = 0 for b = (4/5, 1/5, 0); D_4 = -b_4 likewise
+    rows = [[0, 0], [0, 0], [1, 0], [0, 1]]
+    assert by_rows(problem(rows, ["4/5", "1/5", 0, 0]))[1, 2].behaviour == "attracts"
+    # D_3 = 0 and D_4 = -1/10 - (1 - 9/10)/2
+    assert by_rows(problem(rows, ["4/5", "1/10", "-1/20", "1/10"]))[1, 2].behaviour == "undecided"
+    # D_3 = 0 and D_4 = 1/10 - 1/20
+    assert by_rows(problem(rows, ["4/5", "1/10", "-1/20", "-1/10"]))[1, 2].behaviour == "attracts"
+
+
 def test_an_edge_that_holds_the_target_attracts():
     found = by_rows(problem([[0, 0], [1, 0], [0, 1]], ["1/4", "3/4", 0]))
     assert found[1, 2].behaviour == "attracts"
