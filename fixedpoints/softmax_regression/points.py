@@ -20,6 +20,7 @@ from functools import lru_cache
 import sympy as sp
 from flint import arb, ctx
 
+from fixedpoints.arguments import seconds
 from fixedpoints.finding import find
 from fixedpoints.points import Certificate, FixedPoint, FixedPoints
 from fixedpoints.softmax_regression.ends import all_ends
@@ -111,9 +112,7 @@ def points(model: Model, budget: float = 60.0) -> Stops:
         TypeError, ValueError: the model has no numbers; or every direction is flat, so that the loss is constant.
     """
     joint(model)
-    if isinstance(budget, bool) or not budget > 0:
-        raise ValueError(f"`budget` must be a positive number of seconds; got {budget!r}.")
-    return _points(model, budget)
+    return _points(model, seconds(budget))
 
 
 @lru_cache(maxsize=64)
