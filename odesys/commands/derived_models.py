@@ -9,6 +9,7 @@ from typing import Any
 from odesys.commands.derivation import Derivation, Formula, Section, value
 from odesys.commands.derived_rules import closed_form, rule
 from odesys.commands.faults import UsageFault
+from odesys.commands.softmax_data import chosen, split
 
 __all__ = ["merged", "separate", "softmax"]
 
@@ -67,25 +68,19 @@ def separate(dim: int, heads: int, rank: int, announce: Announce) -> Derivation:
 
 def softmax(case: str, n: int | None, d: int | None, announce: Announce) -> Derivation:
     """Softmax regression of letters, or of the data of the study by name."""
-    from odesys.studies.softmax.setting import CASES
     from symbolic.softmax_regression.vector import model
 
-    name, loss = case.removesuffix("-rescaled"), "rescaled" if case.endswith("-rescaled") else "normalized"
+    name, loss = split(case)
     announce(f"deriving softmax regression, {loss} loss")
     if name == "letters":
         made = model(n=3 if n is None else n, d=1 if d is None else d, loss=loss)
         points = Section("Fixed points", ["not looked for: the data are letters. Name a --case for numbers."])
-    elif n is not None or d is not None:
+        return _derivation(f"softmax regression, {loss} loss, letters", made, points)
+    if n is not None or d is not None:
         raise UsageFault(f"--n and --d are of the case letters; the case {case} has its own data.")
-    elif name in CASES:
-        made = CASES[name].derived(loss)
-        points = _softmax_points(made)
-    else:
-        known = ", ".join(("letters", *CASES))
-        raise UsageFault(
-            f"There is no case {case!r} of softmax; the cases are {known}, each also with -rescaled."
-        )
-    return _derivation(f"softmax regression, {loss} loss, {name}", made, points)
+    known = chosen(case, beside=("letters",))
+    made = known.data.derived(loss)
+    return _derivation(known.title, made, _softmax_points(made))
 
 
 def _softmax_points(made) -> Section:

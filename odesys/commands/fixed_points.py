@@ -14,6 +14,7 @@ from odesys import textbook
 from odesys.commands.answers import Answer, ComponentRow, PointRow, general
 from odesys.commands.faults import UsageFault
 from odesys.commands.own_models import is_file, loaded, unknown
+from odesys.commands.softmax_data import chosen
 
 if TYPE_CHECKING:
     from fixedpoints.linear_attention import Lattice, Point
@@ -167,17 +168,10 @@ def _shown(lattice: Lattice, limit: int) -> tuple[Sequence[Point], list[str]]:
 def softmax(options: Options) -> Answer:
     """Softmax regression on the data of the study, by name: complete on the whole space."""
     from fixedpoints.softmax_regression import points
-    from odesys.studies.softmax.setting import CASES, MATRICES
 
     options.refuse("dim", "context", "heads", "rank", "eigenvalues", model="softmax")
-    case = options.case or "two-minima"
-    name, loss = case.removesuffix("-rescaled"), "rescaled" if case.endswith("-rescaled") else "normalized"
-    cases = CASES | MATRICES
-    if name not in cases:
-        raise UsageFault(
-            f"There is no case {case!r} of softmax; the cases are {', '.join(cases)}, each also with -rescaled."
-        )
-    return general(f"softmax regression, {loss} loss, {name}", points(cases[name].derived(loss)).found)
+    case = chosen(options.case or "two-minima")
+    return general(case.title, points(case.data.derived(case.loss)).found)
 
 
 def book(name: str, problem: Callable[[], textbook.Problem], options: Options) -> Answer:

@@ -14,6 +14,7 @@ import sympy as sp
 from odesys.commands.faults import UsageFault
 from odesys.commands.files import check_free, written
 from odesys.commands.own_models import is_file, loaded, unknown
+from odesys.commands.softmax_data import chosen
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -121,30 +122,25 @@ def softmax(options: Options, announce: Callable[[str], None]) -> Dataset:
     """Softmax regression on the data of the study, by name, with the verdict on where it ends."""
     from fixedpoints.softmax_regression import verdict
     from odesys.simulation import descend
-    from odesys.studies.softmax.setting import CASES
 
     options.refuse(*_OF_NETWORKS, model="softmax")
-    case = options.case or "two-minima"
-    name, loss = case.removesuffix("-rescaled"), "rescaled" if case.endswith("-rescaled") else "normalized"
-    if name not in CASES:
-        raise UsageFault(
-            f"There is no case {case!r} of softmax; the cases are {', '.join(CASES)}, each also with -rescaled."
-        )
+    case = chosen(options.case or "two-minima")
     known = options.completed(rate=0.1, steps=5001)
-    model = CASES[name].derived(loss)
+    model, judged = case.data.derived(case.loss), case.data.judged(case.loss)
     begin = _start(options.start, [x.name for x in model.weights])
-    announce(f"descending the {loss} loss of {name}, {known.steps} steps")
+    announce(f"descending: {case.title}, {known.steps} steps")
     run = descend(
-        CASES[name].judged(loss),
-        np.array(list(begin.values())),
+        judged,
+        np.reshape(list(begin.values()), judged.shape),
         rate=known.rate,
         steps=known.steps,
         every=_spacing(known),
     )
-    weights = {x: ("step", run["w"].values[:, i], {"long_name": x}) for i, x in enumerate(begin)}
+    course = run["w"].values.reshape(run.sizes["step"], -1).T
+    weights = {x: ("step", values, {"long_name": x}) for x, values in zip(begin, course, strict=True)}
     run = run.drop_vars("w").assign(weights)
-    ended = verdict(model, [float(run[x][-1]) for x in begin])
-    return run.assign_attrs(model=f"softmax regression, {case}", verdict=ended.kind, sentence=ended.sentence)
+    ended = verdict(model, {x: float(run[x][-1]) for x in begin})
+    return run.assign_attrs(model=case.title, verdict=ended.kind, sentence=ended.sentence)
 
 
 def own(path: str, options: Options, announce: Callable[[str], None]) -> Dataset:

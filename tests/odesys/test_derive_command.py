@@ -152,6 +152,14 @@ def test_softmax_by_letters_and_by_data(derived):
     assert "t" in found["Smaller flow: exponential"]
 
 
+def test_a_matrix_of_weights(derived):
+    found = sections(derived("softmax", "--case", "reference-matrix", "--json"))
+    # A2 e_1 = 1: the first column of X is conserved. By hand, X_22 = log 3 and X_12 = -2 log 3.
+    assert "X_1_1" in found["Conserved"]
+    assert "X_2_1" in found["Conserved"]
+    assert "X_1_2 = -2.19722457734, X_2_1 = 0, X_2_2 = 1.09861228867: stable node" in found["Fixed points"]
+
+
 def test_a_textbook_system(derived):
     found = derived("harmonic-oscillator")
     assert "proven: its rate of change vanishes identically" in found

@@ -79,6 +79,17 @@ def test_softmax_ends_with_a_verdict(simulated, tmp_path):
         assert [float(run[x][0]) for x in ("x_1", "x_2")] == [0.5, 0.2]
 
 
+def test_a_matrix_of_weights_keeps_what_it_conserves(simulated):
+    # A2 e_1 = 1 conserves X e_1; by hand X_22 = log 3 and X_12 = -2 log 3.
+    start = "X_1_1=0.5,X_1_2=-0.1,X_2_1=-0.25,X_2_2=0.2"
+    arguments = ("--case", "reference-matrix", "--start", start, "--rate", "0.5", "--steps", "20001")
+    code, found = simulated("softmax", *arguments)
+    assert (code, found["verdict"]) == (0, "interpolation")
+    assert (found["end"]["X_1_1"], found["end"]["X_2_1"]) == (0.5, -0.25)
+    assert found["end"]["X_1_2"] == pytest.approx(-2 * math.log(3), abs=1e-9)
+    assert found["end"]["X_2_2"] == pytest.approx(math.log(3), abs=1e-9)
+
+
 def test_softmax_can_escape(simulated):
     found = simulated("softmax", "--case", "three-points-rescaled", "--steps", "1001")[1]
     assert found["verdict"] == "escape"
