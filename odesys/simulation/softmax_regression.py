@@ -69,6 +69,7 @@ class SoftmaxRegression:
         target: b, shape (n,), or B, shape (m, n); any finite numbers, see `label`.
         loss: "normalized" or "rescaled".
     Raises:
+        TypeError: an array holds something else than real numbers, or rows of several lengths.
         ValueError: an array has the wrong shape or no entry, an entry is not finite, there is no such loss, or
             n = 1 with the normalized loss.
     """
@@ -102,13 +103,13 @@ class SoftmaxRegression:
         """The loss as JAX differentiates it, for `descend`.
 
         Raises:
-            TypeError: the weights are not of float64.
+            TypeError: the weights are no array of float64.
             ValueError: they have another shape.
         """
-        if weights.dtype != np.float64:
+        if (kind := getattr(weights, "dtype", type(weights).__name__)) != np.float64:
             raise TypeError(
                 "Comparisons need float64: in float32 a softmax loses all digits at a gap of 17 between logits; "
-                f"got weights of {weights.dtype}. Open `jax.enable_x64`, as `descend` does."
+                f"got weights of {kind}. Give one array, and open `jax.enable_x64`, as `descend` does."
             )
         if weights.shape != self.shape:
             raise ValueError(f"The weights must have shape {self.shape}; got {weights.shape}.")
@@ -119,7 +120,8 @@ class SoftmaxRegression:
 
         Raises:
             LossOverflowError: the rescaled loss is beyond float64.
-            ValueError: the weights have another shape, or are not finite.
+            TypeError: the weights are no real numbers.
+            ValueError: they have another shape, or they or their logits are not finite.
         """
         return float(self._evaluated(_compiled_loss, weights))
 
@@ -127,7 +129,7 @@ class SoftmaxRegression:
         """dL/dx or dL/dX, in the shape of the weights: for a matrix A1^T (dL/dZ) A2, which takes O(n^2 d).
 
         Raises:
-            LossOverflowError, ValueError: as for `value`.
+            LossOverflowError, TypeError, ValueError: as for `value`.
         """
         return self._evaluated(_compiled_gradient, weights)
 
@@ -135,14 +137,18 @@ class SoftmaxRegression:
         """The Hessian applied to a direction, both in the shape of the weights, at the cost of a few gradients.
 
         Raises:
-            LossOverflowError, ValueError: as for `value`.
+            LossOverflowError, TypeError, ValueError: as for `value`.
         """
         return self._evaluated(_compiled_product, weights, self._numbers("direction", direction))
 
     def log_loss(self, weights: ArrayLike) -> float:
-        """The logarithm of the loss; of the rescaled one also where the loss itself over- or underflows."""
+        """The logarithm of the loss; of the rescaled one also where the loss itself over- or underflows.
+
+        Raises:
+            TypeError, ValueError: as for `value`.
+        """
         with jax.enable_x64(True):
-            return float(_compiled_log(self._numbers("weights", weights), self._data, self.loss))
+            return float(_compiled_log(self._place(weights), self._data, self.loss))
 
     @property
     def label(self) -> str:
@@ -159,16 +165,28 @@ class SoftmaxRegression:
         return _Data(self.left, self.right, self.target, groups)
 
     def _numbers(self, name: str, values: ArrayLike) -> Float[np.ndarray, "*shape"]:
-        array = np.asarray(values, dtype=np.float64)
+        array = _reals(name, values)
         if array.shape != self.shape:
             raise ValueError(f"`{name}` must have shape {self.shape}; got {array.shape}.")
         if not np.isfinite(array).all():
             raise ValueError(f"`{name}` must be finite; got {array.tolist()}.")
         return array
 
+    def _place(self, weights: ArrayLike) -> Float[np.ndarray, "*shape"]:
+        """Weights at which every logit is a number: compiled for CPUs, exp(nan) can be 0."""
+        at = self._numbers("weights", weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = _logits(at, self._data)
+        if not np.isfinite(z).all():
+            raise ValueError(
+                f"The logits must be finite; they are beyond float64 for weights of size {np.abs(at).max():.3g}. "
+                "Take smaller ones."
+            )
+        return at
+
     def _evaluated(self, function: Callable, weights: ArrayLike, *more: np.ndarray) -> np.ndarray:
         """A function of the weights, in float64."""
-        at = self._numbers("weights", weights)
+        at = self._place(weights)
         with jax.enable_x64(True):
             result = np.asarray(function(at, *more, self._data, self.loss))
         if np.isfinite(result).all():
@@ -221,7 +239,9 @@ def matrix(
     return SoftmaxRegression(left, right, target, loss)
 
 
-def _logits(weights: Float[Array, "*shape"], data: _Data) -> Float[Array, "*rows n"]:
+def _logits(
+    weights: Float[Array | np.ndarray, "*shape"], data: _Data
+) -> Float[Array | np.ndarray, "*rows n"]:
     return data.right @ weights if data.left is None else data.left @ weights @ data.right.T
 
 
@@ -263,7 +283,7 @@ def _normalized(
     # f_k - b_k = (1 - b_k) - the sum of the others: for b_k = 1 the sum alone, where f_k - 1 would round to 0.
     others = jnp.sum(jnp.where(winner, 0.0, u)) / jnp.sum(u)
     c = jnp.where(winner, (1 - b) - others, u / jnp.sum(u) - b)
-    return jnp.sum(c**2) / 2
+    return jnp.where(jnp.isfinite(z).all(), jnp.sum(c**2) / 2, jnp.nan)
 
 
 def _rescaled(
@@ -280,13 +300,24 @@ _ROWS = {"normalized": _normalized, "rescaled": _rescaled}
 
 def _array(name: str, values: ArrayLike, axes: int) -> np.ndarray:
     """A read-only copy in float64, with so many axes and finite entries."""
-    array = np.array(values, dtype=np.float64)
+    array = _reals(name, values)
     if array.ndim != axes or 0 in array.shape:
         raise ValueError(f"`{name}` must have {axes} axes, none of length 0; got shape {array.shape}.")
     if not np.isfinite(array).all():
         raise ValueError(f"`{name}` must hold finite numbers; got {array.tolist()}.")
     array.setflags(write=False)
     return array
+
+
+def _reals(name: str, values: ArrayLike) -> np.ndarray:
+    """A copy in float64; of complex numbers NumPy would drop a part, and texts it would read."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass  # rows of several lengths, or entries without a value in float64
+    raise TypeError(f"`{name}` must be an array of real numbers; got {values!r}.")
 
 
 def _agree(got: tuple[int, ...], wanted: tuple[int, ...], rule: str) -> None:

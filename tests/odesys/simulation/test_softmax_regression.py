@@ -335,10 +335,34 @@ def test_faulty_problems_are_refused(make, message):
         make(softmax_regression)
 
 
+@pytest.mark.parametrize(
+    "A",
+    [[["a"], ["b"]], [["1"], ["2"]], [[1.0], [2.0, 3.0]], [[1j], [2.0]], np.array([[1 + 1j], [2]])],
+)  # fmt: skip
+def test_what_is_no_array_of_real_numbers_is_refused_by_name(A):
+    with pytest.raises(TypeError, match="`A` must be an array of real numbers; got"):
+        softmax_regression.vector(A, HALF)
+    with pytest.raises(TypeError, match="`weights` must be an array of real numbers; got"):
+        softmax_regression.vector([[1.0], [2.0]], HALF).value([1j])
+
+
 def test_one_row_has_a_rescaled_loss():
     # u - u b = u (1 - b): Lr = e^{2 x} (1 - b)^2 / 2
     problem = softmax_regression.vector([[1.0]], [0.5], "rescaled")
     assert problem.value([1.0]) == pytest.approx(math.exp(2) / 8, rel=1e-15)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_logits_beyond_the_numbers_are_refused(loss):
+    # at x = 1e308 two of the logits are infinite, and which of them wins is lost: L = 3/4, where row 2 gives 1/4
+    problem = softmax_regression.vector([[1.0], [2.0], [2.5]], [0.5, 0.5, 0.0], loss)
+    for ask in (problem.value, problem.gradient, problem.log_loss):
+        with pytest.raises(ValueError, match=r"logits must be finite.*size 1e\+308"):
+            ask([1e308])
+    with pytest.raises(ValueError, match="logits must be finite"):
+        problem.hessian_times([1e308], [1.0])
+    with pytest.raises(DescentError, match="not finite at the start"):
+        descend(problem, np.array([1e308]), rate=0.1, steps=3)
 
 
 def test_faulty_weights_are_refused():
@@ -357,6 +381,8 @@ def test_float32_is_refused():
     problem = softmax_regression.vector([[1.0], [2.0]], HALF)
     with pytest.raises(TypeError, match=r"Comparisons need float64.*got weights of float32"):
         problem(jnp.zeros(1, dtype=jnp.float32))
+    with pytest.raises(TypeError, match="weights"):
+        descend(problem, [0.1], rate=0.1, steps=3)
 
 
 def test_the_caller_cannot_change_the_data():
