@@ -6,7 +6,7 @@ A model is a function from the options to an `Answer`; to add one is to add it t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -171,7 +171,19 @@ def softmax(options: Options) -> Answer:
 
     options.refuse("dim", "context", "heads", "rank", "eigenvalues", model="softmax")
     case = chosen(options.case or "two-minima")
-    return general(case.title, points(case.data.derived(case.loss)).found)
+    stops = points(case.data.derived(case.loss))
+    answer = general(case.title, stops.found)
+    rows = [replace(row, loss=loss) for row, loss in zip(answer.points, stops.losses, strict=True)]
+    kept = ", ".join(str(integral.expression) for integral in stops.flat)
+    flat = [
+        f"The flow conserves {kept}, so that each point stands for a whole family; shown is the one where the flat "
+        "weights are zero."
+    ]
+    compared = f"The indices sum to {stops.index_sum}, and infinity demands {stops.expected}"
+    if None in (stops.index_sum, stops.expected):
+        compared = "No sum of indices is compared with infinity"
+    notes = [*answer.notes, *(flat if kept else ()), f"{compared}: {stops.witness}."]
+    return replace(answer, points=rows, notes=notes)
 
 
 def book(name: str, problem: Callable[[], textbook.Problem], options: Options) -> Answer:

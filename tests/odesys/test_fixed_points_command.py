@@ -198,7 +198,16 @@ class TestSoftmax:
         assert places == pytest.approx(
             [0.13300006969169398, 0.40397323975491257, 1.5923783571108186], rel=1e-15
         )
-        assert document(capfd, "softmax", "--case", "three-points-rescaled")["points"] == []
+        # (1/2) |f - b|^2 there, in 50 digits
+        losses = [point["loss"] for point in found["points"]]
+        assert losses == pytest.approx([0.104886, 0.108657, 0.083195], abs=1e-6)  # six digits told
+
+    def test_without_a_fixed_point_it_says_where_the_flow_goes(self, capfd):
+        found = document(capfd, "softmax", "--case", "three-points-rescaled")
+        assert found["points"] == []
+        (note,) = found["notes"]
+        assert "The indices sum to 0, and infinity demands 0: along (-1)" in note
+        assert "the loss goes to 4/9 like exp(-4 s) and falls: attracts" in note
 
     def test_a_matrix_by_name(self, capfd):
         found = document(capfd, "softmax", "--case", "reference-matrix")
@@ -207,6 +216,7 @@ class TestSoftmax:
         # log-odds: X_22 = log 3, X_12 + 2 X_22 = 0; the first column is conserved, and zero by choice
         wanted = {"X_1_1": 0, "X_1_2": -2 * math.log(3), "X_2_1": 0, "X_2_2": math.log(3)}
         assert point["location"] == pytest.approx(wanted, rel=1e-15)
+        assert found["notes"][0].startswith("The flow conserves X_1_1, X_2_1, so that each point stands for")
 
     @pytest.mark.parametrize("arguments", [["--case", "nothing"], ["--heads", "2"]])
     def test_faults(self, capfd, arguments):
