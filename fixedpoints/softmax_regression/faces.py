@@ -118,7 +118,7 @@ class Face:
 
     def __str__(self) -> str:
         kind = "vertex" if self.is_vertex else "face"
-        return f"the {kind} of {noun(self.places, listed=True)} {list(self.places)}"
+        return f"the {kind} of {noun(self.places)} {', '.join(map(str, self.places))}"
 
 
 def _chosen(parts: Sequence[tuple], rows: Rows) -> tuple[tuple, ...]:

@@ -79,6 +79,7 @@ def vector(name: str, values: Sequence | Mapping[str, Any], model: Model) -> sp.
     """d rational numbers as a column: in order, by the names of the weights, or as the rows of a matrix X.
 
     Raises:
+        TypeError: this is no row of numbers.
         ValueError: there are more or fewer, or one is not finite and rational.
     """
     if isinstance(values, Mapping):
@@ -86,7 +87,10 @@ def vector(name: str, values: Sequence | Mapping[str, Any], model: Model) -> sp.
         if set(values) != set(names):
             raise ValueError(f"`{name}` must give exactly {names}; got {sorted(values)}.")
         values = [values[key] for key in names]
-    entries = values.tolist() if hasattr(values, "tolist") else list(values)
+    entries = values.tolist() if hasattr(values, "tolist") else values  # type: ignore
+    if not isinstance(entries, Iterable):
+        raise TypeError(f"`{name}` must be d = {len(model.weights)} numbers in a row; got {values!r}.")
+    entries = list(entries)
     if any(isinstance(row, Iterable) for row in entries):
         rows = [list(row) for row in entries]
         if (len(rows), *{len(row) for row in rows}) != model.shape:

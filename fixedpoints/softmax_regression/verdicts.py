@@ -8,7 +8,6 @@ has its own proofs: Euler's identity (`growth`), and terms that lower each other
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -248,7 +247,7 @@ _WORDS = {
 
 
 def _slopes(halt: Halt) -> str:
-    return ", ".join(f"D_{j} = {slope:.4g}" for j, slope in halt.slopes.items())
+    return ", ".join(f"dL/df_{j} = {slope:.4g}" for j, slope in halt.slopes.items())
 
 
 def _last(model: Model, end: Any) -> Any:
@@ -257,7 +256,10 @@ def _last(model: Model, end: Any) -> Any:
         return end
     if "w" in end:
         return np.asarray(end["w"])[-1].tolist()
-    return {x.name: _final(end[x.name]) if x.name in end else math.nan for x in model.weights}
+    missing = [x.name for x in model.weights if x.name not in end]
+    if missing:
+        raise ValueError(f"`end` lacks the weights {missing}; it has {list(end)}.")
+    return {x.name: _final(end[x.name]) for x in model.weights}
 
 
 def _final(values: Any) -> Any:

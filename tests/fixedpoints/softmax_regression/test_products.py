@@ -179,10 +179,10 @@ def test_three_weights():
     assert verdict(model, [0.5, 0.2, 0.1]).kind == "moving"
     corner = verdict(model, [30.0, 30.0, -30.0])
     assert corner.kind == "plateau"
-    assert "saturated at the vertex of entries [(1, 2), (2, 2), (3, 1)], which repels" in corner.sentence
+    assert "saturated at the vertex of entries (1, 2), (2, 2), (3, 1), which repels" in corner.sentence
     side = verdict(model, [30.0, math.log(3), math.log(3)])
     assert side.kind == "plateau"
-    assert "the face of entries [(1, 2), (2, 1), (2, 2), (3, 1), (3, 2)], which repels" in side.sentence
+    assert "the face of entries (1, 2), (2, 1), (2, 2), (3, 1), (3, 2), which repels" in side.sentence
     ray = escape(model, [1, 1, 1])
     # each (e - 1/4)^2 = 1/16 - e/2
     assert (ray.limit, ray.rate, ray.coefficient) == (R(3, 16), 1, -R(3, 2))

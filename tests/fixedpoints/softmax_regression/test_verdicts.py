@@ -112,7 +112,10 @@ def test_an_escape_to_a_face_has_no_saturated_f():
 def test_saturated_vertices_are_plateaus(name, x, rows):
     told = verdict(named(name), x)
     assert told.kind == "plateau"
-    assert f"saturated at the vertex of rows [{rows}], which repels" in told.sentence
+    assert (
+        f"saturated at the vertex of row {rows}, which repels: the flow returns, slowly (dL/df_"
+        in told.sentence
+    )
 
 
 def test_vertices_that_attract():
@@ -198,7 +201,7 @@ def test_flat_weights_do_not_matter():
         ([0.1, 0.2], "`end` must have d = 1 entries; got 2"),
         ([float("nan")], "`end` must hold finite rational numbers; got nan"),
         ({"x_1": float("inf")}, "`end` must hold finite rational numbers; got inf"),
-        ({"y": 1.0}, "`end` must hold finite rational numbers; got nan"),
+        ({"y": 1.0}, r"`end` lacks the weights \['x_1'\]; it has \['y'\]"),
     ],
 )
 def test_faulty_ends_are_refused(end, message):
@@ -207,6 +210,8 @@ def test_faulty_ends_are_refused(end, message):
 
 
 def test_other_refusals():
+    with pytest.raises(TypeError, match=r"`end` must be d = 1 numbers in a row; got 0\.1"):
+        verdict(named("D1a"), 0.1)
     with pytest.raises(ValueError, match=r"`tolerance` must lie between 0 and 0.1; got 0"):
         verdict(named("D1a"), [0.1], tolerance=0)
     with pytest.raises(ValueError, match="every point is a fixed point"):
