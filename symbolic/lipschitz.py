@@ -28,6 +28,7 @@ from itertools import combinations
 import sympy as sp
 
 from symbolic.softmax_regression.curvature import kappa, kappa3
+from symbolic.softmax_regression.data import matrix
 from symbolic.zero import exact
 
 __all__ = [
@@ -251,8 +252,11 @@ def of_softmax(A: Sequence | sp.MatrixBase) -> sp.Expr:
 
     For unit w,  w^T S A v = Cov_f(w, A v) <= (range of w/2)(range of A v/2)  and the range of w is at most sqrt(2).
     Attained at f = (e_i + e_j)/2; at most |A|/2, and unchanged if all rows of A are shifted.
+
+    Raises:
+        TypeError, ValueError: A is no matrix of finite numbers or expressions.
     """
-    rows = sp.Matrix(A).applyfunc(exact)
+    rows = matrix("A", A)
     gaps = [(rows.row(i) - rows.row(j)).norm() for i, j in combinations(range(rows.rows), 2)]
     return sp.sqrt(2) / 4 * sp.Max(0, *gaps)
 

@@ -30,13 +30,13 @@ def matrix(name: str, entries: Sequence | sp.MatrixBase) -> sp.ImmutableMatrix:
     """A matrix with at least one row and column and finite real entries; a float is the rational that it is.
 
     Raises:
-        TypeError: an entry is no number or expression.
+        TypeError: this is no list, or an entry is no number or expression.
         ValueError: rows differ in length, there is nothing, or an entry is not finite.
     """
     if isinstance(entries, sp.MatrixBase):
         rows = entries.tolist()
     else:
-        rows = [list(row) if hasattr(row, "__iter__") else [row] for row in entries]
+        rows = [list(row) if hasattr(row, "__iter__") else [row] for row in _listed(name, entries)]
     lengths = {len(row) for row in rows}
     if len(lengths) != 1 or 0 in lengths:
         raise ValueError(
@@ -50,10 +50,10 @@ def column(name: str, entries: Sequence, size: int, what: str) -> tuple[sp.Expr,
     """`size` finite real entries.
 
     Raises:
-        TypeError: an entry is no number or expression.
+        TypeError: this is no list, or an entry is no number or expression.
         ValueError: there are more or fewer, or one is not finite.
     """
-    values = tuple(_entry(name, value) for value in entries)
+    values = tuple(_entry(name, value) for value in _listed(name, entries))
     if len(values) != size:
         raise ValueError(
             f"`{name}` must have as many entries as there are {what}, {size}; got {len(values)}."
@@ -125,6 +125,13 @@ def interpolating_point(
     solution = basis.extract(rows, columns).LUsolve(logarithms.extract(rows, [0]))
     point = dict(zip(columns, (sp.expand(value) for value in solution), strict=True))
     return [point.get(j, sp.S.Zero) for j in range(len(blocks), basis.cols)]
+
+
+def _listed(name: str, entries: object) -> list:
+    try:
+        return list(entries)  # type: ignore
+    except TypeError:
+        raise TypeError(f"`{name}` must be a list of entries; got {entries!r}.") from None
 
 
 def _entry(name: str, value: object) -> sp.Expr:

@@ -58,6 +58,7 @@ def move(
         now, then: the weights before and after, in the shape of x or X; numbers or expressions.
         after: the problem after the move, if A moves too: the same loss and the same target.
     Raises:
+        TypeError: the model is no softmax regression.
         ValueError: a shape differs, `after` has another loss or target, or u is not exp.
     """
     after = model if after is None else after
@@ -69,7 +70,8 @@ def move(
     if len(before) != len(behind) or not all(same):
         raise ValueError(
             "`after` must have the loss and the target of `model`; a move of the target itself is no move of A. "
-            f"Got {after.normalization} with {len(behind)} rows for {model.normalization} with {len(before)}."
+            f"Got the {after.normalization} loss with {[row.target for row in behind]} for the "
+            f"{model.normalization} one with {[row.target for row in before]}."
         )
     if any(row.activation != "exp" for row in before):
         raise ValueError(f"The theorem is about u = exp; got {before[0].activation}.")
@@ -87,6 +89,8 @@ def move(
 
 def _rows(model: SoftmaxRegression | MatrixSoftmaxRegression, weights: Sequence | sp.MatrixBase) -> list[Row]:
     """The rows of the problem at given weights."""
+    if not isinstance(model, SoftmaxRegression | MatrixSoftmaxRegression):
+        raise TypeError(f"A move is one of a vector or matrix model; got {type(model).__name__}.")
     values = matrix("weights", weights)
     if values.shape != model.shape:
         raise ValueError(f"The weights must have the shape {model.shape}; got {values.shape}.")

@@ -33,10 +33,11 @@ def descent(
     """x -> x - eta grad L  with eta = `step`.
 
     Raises:
-        ValueError: eta is not positive or depends on a weight.
+        ValueError: eta is no positive, finite number or expression, or depends on a weight.
     """
     step = sp.sympify(step)
-    if step.free_symbols & set(weights) or step.is_positive is False:
+    number = isinstance(step, sp.Expr) and step is not sp.nan and step.is_positive is not False
+    if not number or step.free_symbols & set(weights):
         raise ValueError(f"`step` must be positive and must not depend on the weights; got {step}.")
     rhs = tuple(x - step * g for x, g in zip(weights, gradient, strict=True))
     new = tuple(s for s in symbols_of((step,)) if s not in parameters)

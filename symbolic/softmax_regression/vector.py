@@ -165,6 +165,7 @@ class SoftmaxRegression:
         Args:
             A: n rows of d entries. b: n entries. w: the n ridge weights, exactly if the model has them.
         Raises:
+            TypeError: A, b or w is no list of numbers or expressions.
             ValueError: a shape differs from the model's, an entry is not finite, or w is missing or not asked for.
         """
         A = matrix("A", A)
@@ -175,7 +176,7 @@ class SoftmaxRegression:
                 "`w` must be given exactly if the model has a ridge term; "
                 f"got w={w!r} for a model with ridge={self.w is not None}."
             )
-        return replace(self, A=A, b=tuple(b), w=None if w is None else tuple(w))
+        return replace(self, A=A, b=b, w=w)
 
     # --- derivatives
     # ------------------------------------------------------------------------------------------
@@ -358,7 +359,9 @@ class SoftmaxRegression:
         image = {self.x[0]: sp.log(_w) / unit}
         field = restrict(self.flow, image, state=(_w,))
         loss = sp.factor(self.loss.xreplace(image))
-        return {"exponential": Reduction(field, {"loss": loss}, f"every start, w = exp({unit} x)")}
+        return {
+            "exponential": Reduction(field, {"loss": loss}, f"every start, w = {sp.exp(unit * self.x[0])}")
+        }
 
     @cached_property
     def closed_forms(self) -> dict[str, ClosedForm]:

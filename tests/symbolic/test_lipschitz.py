@@ -102,6 +102,10 @@ class TestSoftmax:
     def test_one_row_does_not_move(self):
         assert lipschitz.of_softmax([[1, 2]]) == 0
 
+    def test_refuses_what_is_no_matrix_of_numbers(self):
+        with pytest.raises(ValueError, match="`A` must hold finite real entries; got nan"):
+            lipschitz.of_softmax([[float("nan")], [1]])
+
 
 class TestTable:
     @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"n{s['n']}d{s['d']}R{s['R']:g}")

@@ -89,11 +89,20 @@ def test_a_wrong_target_is_refused(monkeypatch, loss):
         ({"then": [1, 2]}, r"must have the shape \(1, 1\); got \(2, 1\)"),
         ({"after": vector.model(n=2, d=1, loss="rescaled")}, "must have the loss and the target of `model`"),
         ({"after": vector.model(n=3, d=1)}, "must have the loss and the target of `model`"),
+        (
+            {"after": vector.model(n=2, d=1).at([[0], [1]], [0, 1])},
+            r"loss with \[\(0, 1\)\] .* \[\(b_1, b_2\)\]",
+        ),
     ],
 )
 def test_refuses(arguments, message):
     with pytest.raises(ValueError, match=message):
         in_context.move(**({"model": vector.model(n=2, d=1), "now": [0], "then": [1]} | arguments))
+
+
+def test_refuses_what_is_no_model():
+    with pytest.raises(TypeError, match="of a vector or matrix model; got int"):
+        in_context.move(3, [0], [1])
 
 
 def test_refuses_hyperbolic_activations():

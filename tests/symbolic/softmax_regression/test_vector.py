@@ -268,7 +268,7 @@ class TestExponential:
         # a = (1, 3/2, 3): differences 1/2 and 2, w = exp(x/2).
         model = vector.model(n=3, d=1).at([[1], [sp.Rational(3, 2)], [3]], [sp.Rational(1, 3)] * 3)
         reduction = model.reductions["exponential"]
-        assert reduction.exact_on == "every start, w = exp(1/2 x)"
+        assert reduction.exact_on == "every start, w = exp(x_1/2)"
         (w,) = reduction.field.state
         assert sp.cancel(reduction.observables["loss"]).is_rational_function(w)
         # One at a time: exp(0), w, w^4 are the three terms of alpha.
@@ -367,6 +367,10 @@ def test_models_are_values():
         (lambda: vector.model(n=2, d=1, ridge=True).at([[1], [2]], [0, 1]), ValueError, "got w=None"),
         (lambda: two().gradient_map(step=0), ValueError, "`step` must be positive"),
         (lambda: two().gradient_map(step=-1), ValueError, "`step` must be positive"),
+        (lambda: two().gradient_map(step=sp.nan), ValueError, "`step` must be positive"),
+        (lambda: two().gradient_map(step=None), ValueError, "`step` must be positive"),
+        (lambda: two().at(3, [0, 1]), TypeError, "`A` must be a list of entries; got 3"),
+        (lambda: two().at([[1], [2]], 1), TypeError, "`b` must be a list of entries; got 1"),
         (lambda: two().gradient_map(step=two().x[0]), ValueError, "must not depend on the weights"),
         (
             lambda: vector.model(n=2, d=1, loss="rescaled", activation="sinh").interpolation(),
