@@ -8,23 +8,21 @@ Exit codes: 0 done and all checks hold; 1 a check fails or a run breaks off; 2 w
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from odesys import studies
 from odesys.commands.faults import BrokenRun, UsageFault
+from odesys.commands.option_texts import box_of, numbers_of, start_of
 from odesys.commands.own_models import is_file
+from odesys.commands.terminal import progress, terminal
 from odesys.folder import ReportFolderError, check_writable
 from odesys.report import Picture, Report, add_pictures
 
@@ -176,7 +174,7 @@ def _judge(
     runs: Mapping[str, Callable[[studies.Announce], studies.StudyResult]], out: Path, as_json: bool
 ) -> int:
     found = studies.StudyResult()
-    with _progress() as announce:
+    with progress() as announce:
         for name, run in runs.items():
             found += run(lambda text, name=name: announce(f"{name}: {text}"))
         announce("writing the report")
@@ -185,7 +183,7 @@ def _judge(
     if as_json:
         print(report.to_json())
     else:
-        console = _terminal()
+        console = terminal()
         console.print(report.table())
         console.print(Text(report.summary, style="bold green" if report.passed else "bold red"))
         console.print(
@@ -207,7 +205,7 @@ def _draw(
         raise UsageFault(f"There is no figure {unknown[0]!r}; the figures are {', '.join(sorted(known))}.")
     pictures: list[Picture] = []
     data = {}
-    with _progress() as announce:
+    with progress() as announce:
         for name in wanted:
             picture, datasets = known[name](scale, seed, lambda text, name=name: announce(f"{name}: {text}"))
             pictures.append(picture)
@@ -246,7 +244,7 @@ def derive(
 
     if latex and as_json:
         raise UsageFault("--latex and --json are two forms of one answer; give one of them.")
-    with _progress() as announce:
+    with progress() as announce:
         found = run(model, Options(dim, heads, rank, case, n, d), announce)
     print(found.to_latex() if latex else found.to_json() if as_json else found.to_text())
     return 0
@@ -288,12 +286,12 @@ def fixed_points(
     """Where a model stops, what it does there, and how sure it is that nothing is missing."""
     from odesys.commands.fixed_points import Options, answer
 
-    spectrum = _numbers("--eigenvalues", eigenvalues)
+    spectrum = numbers_of("--eigenvalues", eigenvalues)
     found = answer(model, Options(dim, context, heads, rank, spectrum, limit, case))
     if as_json:
         print(found.to_json())
         return 0
-    console = _terminal()
+    console = terminal()
     console.print(Text(found.title, style="bold"))
     if found.points:
         console.print(found.table())
@@ -345,13 +343,13 @@ def simulate(
     from odesys.commands.simulate import Options
     from odesys.commands.simulate import simulate as run
 
-    spectrum = _numbers("--eigenvalues", eigenvalues)
+    spectrum = numbers_of("--eigenvalues", eigenvalues)
     options = Options(
         dim, context, heads, rank, spectrum, sequences, init, init_rule, rate, steps, every,
-        tuple(seed or (DEFAULT_SEED,)), gradient, normalization, not plain, case, _start(start),
+        tuple(seed or (DEFAULT_SEED,)), gradient, normalization, not plain, case, start_of(start),
     )  # fmt: skip
     _enable_float64()
-    with _progress() as announce:
+    with progress() as announce:
         found = run(model, options, out, force, announce)
     print(found)
     return 0
@@ -370,68 +368,8 @@ def portrait(
     """Draw the phase portrait of a model: fixed points, nullclines, separatrices, streamlines."""
     from odesys.commands.portrait import draw
 
-    print(draw(model, case, _box(box), out, force))
+    print(draw(model, case, box_of(box), out, force))
     return 0
-
-
-def _box(text: str | None) -> dict[str, tuple[float, float]] | None:
-    """x=-2:2,y=0:1 as a mapping."""
-    if text is None:
-        return None
-    sides = {}
-    try:
-        for part in text.split(","):
-            name, ends = part.split("=")
-            low, high = ends.split(":")
-            sides[name.strip()] = (float(low), float(high))
-    except ValueError:
-        raise UsageFault(f"--box must look like x=-2:2,y=0:1; got {text!r}.") from None
-    return sides
-
-
-def _start(text: str | None) -> dict[str, float] | None:
-    """x_1=.5,x_2=.2 as a mapping."""
-    if text is None:
-        return None
-    try:
-        return {name.strip(): float(number) for name, number in (part.split("=") for part in text.split(","))}
-    except ValueError:
-        raise UsageFault(f"--start must look like x_1=.5,x_2=.2; got {text!r}.") from None
-
-
-def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise UsageFault(
-            f"{option} must be numbers with commas between them, like .4,.3,.2; got {text!r}."
-        ) from None
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[studies.Announce]:
-    """Tell on stderr what is being done: one moving line on a terminal, a line per step elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        start = time.perf_counter()
-        yield lambda text: print(
-            f"[{time.perf_counter() - start:5.1f} s] {text}", file=sys.stderr, flush=True
-        )
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        line = progress.add_task("starting", total=None)
-        yield lambda text: progress.update(line, description=text)
-
-
-def _terminal() -> Console:
-    """Standard output; wide where it is not a terminal, so that logs keep a row in a line."""
-    console = Console()
-    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=120)
 
 
 def _enable_float64() -> None:
