@@ -207,7 +207,7 @@ def _irregular() -> Check:
 
 
 def diagram() -> Dataset:
-    """The orbit diagram of two rows, b = (1/2, 1/2), over the step."""
+    """The orbit diagram of two rows, b = (1/2, 1/2), over the step; mirrored starts find both broken 2-cycles."""
     return orbit_diagram(
-        _step("half"), "eta", np.linspace(12.0, 40.0, 561), {"x_1": [0.3, -0.2]}, transient=2000, keep=128
+        _step("half"), "eta", np.linspace(12.0, 40.0, 561), {"x_1": [0.3, -0.3]}, transient=2000, keep=128
     )

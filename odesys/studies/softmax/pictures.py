@@ -62,7 +62,8 @@ def two_minima() -> Picture:
     """The portrait of two weights with two minima and the separatrix."""
     model = CASES["two-minima"].derived()
     picture = portrait(ODESystem(model.flow), {"x_1": (-1.0, 2.5), "x_2": (-1.2, 1.6)}, new_axes(7.6, 5.0))
-    picture.axes.legend(frameon=True, fontsize="x-small", loc="upper left")
+    # Above the axes: inside, it would lie on the separatrix.
+    picture.axes.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
     return Picture(
         "softmax-two-minima",
         picture.axes.figure,
@@ -80,7 +81,8 @@ def orbits() -> Picture:
         axes.figure,
         "Gradient descent on two rows with b = (1/2, 1/2), over its step: a flip at 16, symmetry breaking at 27.4, "
         "period doubling and irregular orbits beyond.",
-        "Dots of the last states over the step: one line that splits into two, then four, then a cloud.",
+        "Dots of the last states over the step: one line that splits into two, each of them into a line for either "
+        "start, then period doubling and a cloud.",
     )
 
 
