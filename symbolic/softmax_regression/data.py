@@ -12,6 +12,10 @@ from symbolic.zero import exact, is_zero
 __all__ = ["column", "interpolating_point", "letters", "logarithmic_basis", "matrix", "symbols_of", "where"]
 
 
+#: How far the sum of a target of rounded fractions, such as 1/3, may be from 1.
+_ROUNDING = sp.Rational(1, 10**12)
+
+
 def letters(name: str, *shape: int) -> sp.ImmutableMatrix:
     """A column or a matrix of real letters, name_<i> or name_<i>_<j>, numbered from 1.
 
@@ -72,7 +76,12 @@ def where(target: Sequence[sp.Expr], name: str = "b") -> str:
     if any(value.free_symbols for value in target):
         return f"{name} symbolic"
     total, negative = sp.Add(*target), [i for i, value in enumerate(target, 1) if value.is_negative]
-    if not is_zero(total - 1):
+    if not is_zero(gap := total - 1):
+        if abs(gap) < _ROUNDING and not negative:
+            short = f"1 {'+' if gap > 0 else '-'} {float(abs(gap)):.2g}"
+            return (
+                f"{name} outside the simplex by rounding: its entries sum to {short}; give them as fractions"
+            )
         return f"{name} outside the simplex: its entries sum to {total}"
     if negative:
         return f"{name} outside the simplex: entries {negative} are negative"

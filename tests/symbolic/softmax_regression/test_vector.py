@@ -305,6 +305,20 @@ def test_label_says_where_b_lies(b, label):
     assert ("outside" in model.flow.source) == ("outside" in label)
 
 
+def test_label_tells_rounded_fractions_from_targets_outside():
+    # the float .1 is 1/10 + 2^-55/5 and .9 is 9/10 + 4 2^-55/5: together 1 + 2^-55
+    label = vector.model(n=2, d=1).at([[0], [1]], [0.1, 0.9]).label
+    assert (
+        label == "b outside the simplex by rounding: its entries sum to 1 + 2.8e-17; give them as fractions"
+    )
+    near = [sp.Rational(1, 2), sp.Rational(1, 2) + sp.Rational(1, 10**11)]  # too far for rounding
+    assert (
+        vector.model(n=2, d=1)
+        .at([[0], [1]], near)
+        .label.startswith("b outside the simplex: its entries sum to 1")
+    )
+
+
 def test_floats_are_the_rationals_that_they_are():
     model = vector.model(n=2, d=1).at([[0.5], [1]], [0.1, 0.9])
     assert model.b[0] == sp.Rational(0.1)
