@@ -24,7 +24,8 @@ class ODESystem:
         parameters: one finite real number for each of `field.parameters`, by name or by symbol.
     Raises:
         TypeError: `field` is not a `VectorField`, or a value is not a number.
-        ValueError: a parameter is unknown, missing or given twice, or its number is complex or not finite.
+        ValueError: a parameter is unknown, missing or given twice, or its number is complex, not finite or not of
+            the sign that the parameter is declared to have.
     """
 
     field: VectorField
@@ -56,7 +57,8 @@ class MapSystem:
         parameters: one finite real number for each of `map.parameters`, by name or by symbol.
     Raises:
         TypeError: `map` is not an `IteratedMap`, or a value is not a number.
-        ValueError: a parameter is unknown, missing or given twice, or its number is complex or not finite.
+        ValueError: a parameter is unknown, missing or given twice, or its number is complex, not finite or not of
+            the sign that the parameter is declared to have.
     """
 
     map: IteratedMap
@@ -163,8 +165,27 @@ def _check_rule(rule: object, wanted: type, here: str, there: str) -> None:
 
 def _store_numbers(system: ODESystem | MapSystem, symbols: Sequence[sp.Symbol]) -> None:
     numbers = numbers_for(symbols, system.parameters, "parameter")
+    for symbol, number in zip(symbols, numbers, strict=True):
+        _check_sign(symbol, number)
     names = [symbol.name for symbol in symbols]
     object.__setattr__(system, "parameters", dict(zip(names, numbers, strict=True)))
+
+
+def _check_sign(symbol: sp.Symbol, number: float) -> None:
+    """What SymPy derived for positive numbers need not hold for others."""
+    signs = {
+        "positive": symbol.is_positive and not number > 0,
+        "negative": symbol.is_negative and not number < 0,
+        "nonnegative": symbol.is_nonnegative and not number >= 0,
+        "nonpositive": symbol.is_nonpositive and not number <= 0,
+        "nonzero": symbol.is_nonzero and number == 0,
+    }
+    declared = next((sign for sign, broken in signs.items() if broken), None)
+    if declared is not None:
+        raise ValueError(
+            f"The parameter {symbol} is declared to be {declared}; got {number:g}. Give such a number, or declare the "
+            "symbol without that assumption."
+        )
 
 
 def _changed(symbols: Sequence[sp.Symbol], changes: Mapping[str | sp.Symbol, object]) -> dict[str, float]:

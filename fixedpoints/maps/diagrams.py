@@ -95,8 +95,9 @@ def _task(system, parameter, values, start) -> _Task:
     if isinstance(rule, IteratedMap):
         moving = symbol_of(rule, parameter)
         others = dict(system.parameters) if isinstance(system, MapSystem) else {}
-        # Any number will do for the parameter that moves.
-        system = MapSystem(rule, {**others, moving.name: others.get(moving.name, 0.0)})
+        # Any number of its sign will do for the parameter that moves.
+        any_number = -1.0 if moving.is_nonpositive else 1.0
+        system = MapSystem(rule, {**others, moving.name: others.get(moving.name, any_number)})
     system = autonomous(system, "Orbit diagrams are")
     numbers = np.atleast_1d(_floats(values, "values"))
     if numbers.ndim != 1 or len(np.unique(numbers)) < numbers.size or not numbers.size:

@@ -77,6 +77,8 @@ def _checked(within: tuple[float, float], moving: sp.Symbol, value: float) -> tu
         raise ValueError(
             f"`within` must be an interval that holds the system's own {moving} = {value:.6g}; got {within}."
         )
+    if moving.is_positive and low <= 0:
+        raise ValueError(f"`within` must hold positive numbers alone, as {moving} is declared; got {within}.")
     return low, high
 
 

@@ -95,6 +95,30 @@ def test_refused_numbers(kind, rule, numbers, error, message):
         kind(rule, numbers)
 
 
+@pytest.mark.parametrize(
+    ("declared", "number"),
+    [
+        ("positive", 0),
+        ("positive", -1),
+        ("negative", 0),
+        ("nonnegative", -0.5),
+        ("nonpositive", 2),
+        ("nonzero", 0),
+    ],
+)
+@pytest.mark.parametrize(("kind", "rule"), [(ODESystem, VectorField), (MapSystem, IteratedMap)])
+def test_numbers_have_the_sign_that_is_declared(kind, rule, declared, number):
+    step = sp.Symbol("eta", **{declared: True})
+    build = rule((x,), (x - step * x,), (step,))
+    with pytest.raises(ValueError, match=f"parameter eta is declared to be {declared}; got {number:g}"):
+        kind(build, {"eta": number})
+    allowed = -1.5 if step.is_nonpositive else 1.5
+    system = kind(build, {"eta": allowed})
+    assert system.args == (allowed,)
+    with pytest.raises(ValueError, match=f"declared to be {declared}"):
+        system.with_parameters({"eta": number})
+
+
 def test_flows_and_maps_are_not_mixed_up():
     with pytest.raises(TypeError, match=r"ODESystem takes a VectorField; got IteratedMap.*MapSystem"):
         ODESystem(MAP, {"s": 1, "eta": 1})

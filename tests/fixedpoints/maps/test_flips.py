@@ -293,6 +293,8 @@ def test_refuses():
         critical_step(ODESystem(VectorField((x,), (-x,))), {"x": 0}, "eta")
     with pytest.raises(ValueError, match=r"holds the system's own eta = 1; got \(2, 3\)"):
         critical_step(system, {"x": 0}, "eta", (2, 3))
+    with pytest.raises(ValueError, match=r"hold positive numbers alone, as eta is declared; got \(0, 2\)"):
+        critical_step(system, {"x": 0}, "eta", (0, 2))
     with pytest.raises(NoFlipError, match=r"along the cycle for eta in \[0.5, 2\]. Widen `within`"):
         critical_step(system, {"x": 0}, "eta", (0.5, 2))
     # At a maximum of the loss nothing is contracted, whatever the step.
