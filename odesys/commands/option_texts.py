@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from odesys.commands.faults import UsageFault
 
 __all__ = ["box_of", "numbers_of", "start_of"]
@@ -27,9 +29,14 @@ def start_of(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
     try:
-        return {name.strip(): float(number) for name, number in (part.split("=") for part in text.split(","))}
+        start = {
+            name.strip(): float(number) for name, number in (part.split("=") for part in text.split(","))
+        }
     except ValueError:
         raise UsageFault(f"--start must look like x_1=.5,x_2=.2; got {text!r}.") from None
+    if not all(map(math.isfinite, start.values())):
+        raise UsageFault(f"--start must hold finite numbers; got {text!r}.")
+    return start
 
 
 def numbers_of(option: str, text: str | None) -> tuple[float, ...] | None:

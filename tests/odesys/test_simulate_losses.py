@@ -103,6 +103,7 @@ def test_softmax_can_escape(simulated):
     ("arguments", "message"),
     [
         (["softmax", "--case", "nosuch"], "There is no case 'nosuch' of softmax; the cases are three-points"),
+        (["softmax", "--start", "x_1=inf,x_2=0"], "--start must hold finite numbers; got 'x_1=inf,x_2=0'"),
         (["softmax", "--heads", "2"], "--heads means nothing for softmax"),
         (["softmax", "--plain"], "--plain means nothing for softmax"),
         (["softmax", "--seed", "3"], "--seed means nothing for softmax"),
