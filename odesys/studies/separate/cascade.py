@@ -136,13 +136,14 @@ def _refuse_tie(times: np.ndarray, first: int, heads: np.ndarray) -> None:
 
 
 def _moved(v, k, q, eigenvalues, tau: float, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The cubic flow of each head until `time`; modes with eigenvalue 0 stand still."""
+    """The cubic flow of each head until `time` in the modes that are left; learned ones, with 0, stand still."""
     if not v.size:
         return v, k, q
-    heads, rank, dim = k.shape
-    numbers = {f"lambda_{d}": float(x) for d, x in enumerate(eigenvalues, 1)} | {"tau": tau}
+    left, (heads, rank, _) = eigenvalues > 0, k.shape
+    dim = int(np.count_nonzero(left))
+    numbers = {f"lambda_{d}": float(x) for d, x in enumerate(eigenvalues[left], 1)} | {"tau": tau}
     flow = escape.model(dim=dim, rank=rank).flow
-    start = np.concatenate([v[:, None], k.reshape(heads, -1), q.reshape(heads, -1)], axis=1)
+    start = np.concatenate([v[:, None], *(part[..., left].reshape(heads, -1) for part in (k, q))], axis=1)
     run = solve_ensemble(
         ODESystem(flow, numbers),
         dict(zip(flow.names, start.T, strict=True)),
@@ -151,5 +152,6 @@ def _moved(v, k, q, eigenvalues, tau: float, time: float) -> tuple[np.ndarray, n
         rtol=1e-12,
     )
     end = np.stack([run[name].values[:, -1] for name in flow.names], axis=1)
-    k, q = (part.reshape(heads, rank, dim) for part in np.split(end[:, 1:], 2, axis=1))
+    k, q = k.copy(), q.copy()
+    k[..., left], q[..., left] = (part.reshape(heads, rank, dim) for part in np.split(end[:, 1:], 2, axis=1))
     return end[:, 0], k, q
