@@ -15,6 +15,7 @@ from odesys.system import ODESystem
 from symbolic.field import VectorField
 
 __all__ = [
+    "BY_NAME",
     "CLOCK",
     "PROBLEMS",
     "KnownValue",
@@ -252,3 +253,6 @@ PROBLEMS = (
     robertson,
     prothero_robinson,
 )
+
+#: The same by the names that commands take, such as "van-der-pol".
+BY_NAME = {problem.__name__.replace("_", "-"): problem for problem in PROBLEMS}

@@ -1,7 +1,9 @@
 """Softmax problems that several tests share, by the names of the reference numbers."""
 
+import numpy as np
 import sympy as sp
 
+from fixedpoints.softmax_regression import ends
 from symbolic.softmax_regression import vector
 from symbolic.softmax_regression.matrix import MatrixSoftmaxRegression
 
@@ -17,6 +19,10 @@ _DATA = {
     "V5": ([[1, 0], [1, 1], [1, 2]], ["1/6", "1/3", "1/2"]),  # a constant column
 }
 
+
+#: The target of D1a, whose rows are 0, 4, 5: minimum, maximum, minimum.
+THREE = ["1/3", 0, "2/3"]
+QUARTERS = ["1/4", "3/4"]
 
 #: A2 e_1 = 1, so that the first column of X is conserved and two weights are left.
 _MATRICES = {
@@ -43,6 +49,16 @@ def one_row(name, loss="normalized"):
     """The vector problem of this name as a matrix problem with A1 = (1)."""
     A, b = _DATA[name]
     return matrix_problem([[1]], A, [b], loss)
+
+
+def by_rows(model):
+    """The ends at infinity by the rows that win there."""
+    return {end.rows: end for end in ends(model)}
+
+
+def places(stops):
+    """The coordinates of the points, a row for each."""
+    return np.array([list(point.location.values()) for point in stops.points])
 
 
 def _exact(values):

@@ -91,9 +91,5 @@ MODELS: dict[str, Callable[[Options, Callable[[str], None]], Derivation]] = {
     "merged": merged,
     "separate": separate,
     "softmax": softmax,
-    **{
-        name: partial(book, problem, name)
-        for problem in textbook.PROBLEMS
-        for name in [problem.__name__.replace("_", "-")]
-    },
+    **{name: partial(book, problem, name) for name, problem in textbook.BY_NAME.items()},
 }

@@ -225,9 +225,5 @@ MODELS: dict[str, Callable[[Options], Answer]] = {
     "merged": merged,
     "separate": separate,
     "softmax": softmax,
-    **{
-        name: partial(book, name, problem)
-        for problem in textbook.PROBLEMS
-        for name in [problem.__name__.replace("_", "-")]
-    },
+    **{name: partial(book, name, problem) for name, problem in textbook.BY_NAME.items()},
 }

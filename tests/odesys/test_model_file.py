@@ -100,7 +100,7 @@ def test_time_is_t_unless_t_is_something_else(model):
     assert model('[flow]\nx = "-x + sin(t)"').rule.time == sp.Symbol("t", real=True)
     assert model('[parameters]\nt = 2\n[flow]\nx = "-t*x"').rule.time is None
     assert model('[flow]\nt = "-t"').rule.time is None
-    assert model('[map]\nx = "x/2 + t"').rule.time is not None
+    assert model('[map]\nx = "x/2 + t"').rule.time == sp.Symbol("t", real=True)
 
 
 @pytest.mark.skipif(not README.exists(), reason="the tests run away from the checkout")
@@ -110,8 +110,10 @@ def test_the_file_of_the_readme_is_a_model(model):
 
 
 def test_the_files_of_the_tests_are_models():
-    for path in sorted(MODELS.glob("*.toml")):
-        assert read(path).start is not None
+    found = {path.stem: read(path) for path in MODELS.glob("*.toml")}
+    assert {"logistic", "two_layer_network", "van_der_pol"} <= found.keys()
+    for model in found.values():
+        assert tuple(model.start) == model.rule.names
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,11 @@ class TestEuler:
 
     def test_what_can_be_met_is_not_forced_away(self):
         met = joint(named("M1", "rescaled"))
-        assert growth(met) is not None
+        # A2 e_1 = 1, so that X = w e_1^T raises row j of Z by (A1 w)_j, and A1 w = (w_1 + 2 w_2, w_2).
+        first, second, third, fourth = growth(met)
+        assert (second, fourth) == (0, 0)
+        assert third > 0
+        assert first + 2 * third > 0
         assert unmet_growth(met) is None
         stops = points(named("M1", "rescaled"))
         assert [component.dimension for component in stops.found.components] == [2]

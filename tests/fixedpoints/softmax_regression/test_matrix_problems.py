@@ -7,24 +7,13 @@ import numpy as np
 import pytest
 import sympy as sp
 from references import reference
-from softmax_problems import matrix_problem, named, problem, product
+from softmax_problems import QUARTERS, THREE, by_rows, matrix_problem, named, problem, product
 
 import odesys
 from fixedpoints.softmax_regression import ends, escape, interpolation, points, verdict
 from odesys.simulation import descend, softmax_regression
 
 R = sp.Rational
-THREE = ["1/3", 0, "2/3"]  # the target of D1a, whose rows are 0, 4, 5: minimum, maximum, minimum
-QUARTERS = ["1/4", "3/4"]
-
-
-def by_rows(model):
-    return {end.rows: end for end in ends(model)}
-
-
-def places(stops):
-    return np.array([list(point.location.values()) for point in stops.points])
-
 
 # --- rays
 # ------------------------------------------------------------------------------------------------------------

@@ -6,22 +6,21 @@ import numpy as np
 import pytest
 import sympy as sp
 from references import reference
-from softmax_problems import matrix_problem, named, one_row, problem, product
+from softmax_problems import (
+    QUARTERS,
+    THREE,
+    by_rows,
+    matrix_problem,
+    named,
+    one_row,
+    places,
+    problem,
+    product,
+)
 
 from fixedpoints.softmax_regression import NoHullError, ends, escape, points, verdict
 
 R = sp.Rational
-THREE = ["1/3", 0, "2/3"]  # the target of D1a, whose rows are 0, 4, 5: minimum, maximum, minimum
-QUARTERS = ["1/4", "3/4"]
-
-
-def by_rows(model):
-    return {end.rows: end for end in ends(model)}
-
-
-def places(stops):
-    return np.array([list(point.location.values()) for point in stops.points])
-
 
 # --- one row
 # ---------------------------------------------------------------------------------------------------------

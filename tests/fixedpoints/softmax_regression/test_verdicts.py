@@ -29,7 +29,11 @@ def test_certified_points():
     assert told.settled
     assert told.distance < 1e-15
     assert told.point.stability == "stable node"
-    assert told.point.enclosure is not None
+    for (low, high), place in zip(told.point.enclosure.values(), MINIMUM, strict=True):
+        assert low <= high
+        assert (float(low), float(high)) == pytest.approx(
+            (place, place), abs=1e-15
+        )  # the reference has 16 digits
     assert verdict(named("D2a"), SADDLE).point.stability == "saddle"
 
 
