@@ -10,7 +10,7 @@ from typing import Any
 from odesys import textbook
 from odesys.commands import derived_models, derived_rules
 from odesys.commands.derivation import Derivation
-from odesys.commands.faults import UsageFault
+from odesys.commands.faults import UsageFault, refuse
 from odesys.commands.own_models import is_file, loaded, unknown
 
 __all__ = ["MODELS", "Options", "derive"]
@@ -33,9 +33,7 @@ class Options:
 
     def refuse(self, *names: str, model: str) -> None:
         """Raise a UsageFault if one of these options was given."""
-        for name in names:
-            if getattr(self, name) is not None:
-                raise UsageFault(f"--{name} means nothing for {model}; leave it out.")
+        refuse(model, **{name: getattr(self, name) for name in names})
 
 
 def derive(model: str, options: Options, announce: Callable[[str], None]) -> Derivation:

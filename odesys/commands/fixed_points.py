@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from odesys import textbook
 from odesys.commands.answers import Answer, ComponentRow, PointRow, general
-from odesys.commands.faults import UsageFault
+from odesys.commands.faults import UsageFault, refuse
 from odesys.commands.own_models import is_file, loaded, unknown
 from odesys.commands.softmax_data import chosen
 
@@ -39,9 +39,7 @@ class Options:
 
     def refuse(self, *names: str, model: str) -> None:
         """Raise a UsageFault if one of these options was given."""
-        for name in names:
-            if getattr(self, name) is not None:
-                raise UsageFault(f"--{name} means nothing for {model}; leave it out.")
+        refuse(model, **{name: getattr(self, name) for name in names})
 
     @property
     def spectrum(self) -> tuple[float, ...]:

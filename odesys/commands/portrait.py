@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odesys import textbook
-from odesys.commands.faults import UsageFault
+from odesys.commands.faults import UsageFault, refuse
 from odesys.commands.files import check_free, written
 from odesys.commands.own_models import is_file, loaded, unknown
 from odesys.system import MapSystem, ODESystem
@@ -50,7 +50,7 @@ def merged(case: str | None, box: Box | None) -> Picture:
     """The (s, u) plane of merged key and query with a white covariance."""
     from odesys.studies.separate import pictures
 
-    _refuse("merged", case=case, box=box)
+    refuse("merged", case=case, box=box)
     return pictures.merged_plane()
 
 
@@ -58,7 +58,7 @@ def separate(case: str | None, box: Box | None) -> Picture:
     """The (v_1, v_2) plane of two heads of separate key and query."""
     from odesys.studies.separate import pictures
 
-    _refuse("separate", case=case, box=box)
+    refuse("separate", case=case, box=box)
     return pictures.two_heads()
 
 
@@ -66,7 +66,7 @@ def softmax(case: str | None, box: Box | None) -> Picture:
     """Softmax regression of one or two weights, by the name of its data."""
     from odesys.studies.softmax import pictures
 
-    _refuse("softmax", box=box)
+    refuse("softmax", box=box)
     known = {
         "two-minima": pictures.two_minima,
         "three-points": pictures.three_points,
@@ -79,14 +79,14 @@ def softmax(case: str | None, box: Box | None) -> Picture:
 
 def book(name: str, problem: Callable[[], textbook.Problem], case: str | None, box: Box | None) -> Picture:
     """A system of `odesys.textbook` in a box."""
-    _refuse(name, case=case)
+    refuse(name, case=case)
     system = problem().system
     return _drawn(system, _given(box, system.field.names), name, name)
 
 
 def own(path: str, case: str | None, box: Box | None) -> Picture:
     """A model file at its exact numbers, in its own box or another: a portrait, a phase line, or a map's cobweb."""
-    _refuse("a model file", case=case)
+    refuse("a model file", case=case)
     model = loaded(path)
     return _drawn(
         model.exact, _given(box or model.box, model.rule.names), model.path.stem, model.name, model.start
@@ -128,12 +128,6 @@ def _drawn(
     else:
         axes = portrait(system, box).axes
     return Picture(stem, axes.figure, f"Phase portrait of {name}.", f"The flow of {name} in a box.")
-
-
-def _refuse(model: str, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise UsageFault(f"--{name} means nothing for {model}; leave it out.")
 
 
 MODELS: dict[str, Callable[[str | None, Box | None], Picture]] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy as sp
 
-from odesys.commands.faults import UsageFault
+from odesys.commands.faults import UsageFault, refuse
 from odesys.commands.files import check_free, written
 from odesys.commands.own_models import is_file, loaded, unknown
 from odesys.commands.softmax_data import chosen
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from odesys.model_file import ModelFile
 
 __all__ = ["MODELS", "Options", "simulate"]
+
+
+#: What the command line calls those that it does not call by the name here.
+_OPTIONS = {"corrected": "plain", "seeds": "seed"}
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,8 @@ class Options:
     def refuse(self, *names: str, model: str) -> None:
         """Raise a UsageFault if one of these options was given."""
         default = Options()
-        for name in names:
-            if getattr(self, name) != getattr(default, name):
-                option = {"corrected": "plain", "seeds": "seed"}.get(name, name).replace("_", "-")
-                raise UsageFault(f"--{option} means nothing for {model}; leave it out.")
+        said = {name: value for name in names if (value := getattr(self, name)) != getattr(default, name)}
+        refuse(model, **{_OPTIONS.get(name, name): value for name, value in said.items()})
 
     def completed(self, **defaults: Any) -> Options:
         """With the defaults where nothing was said."""
